@@ -11,74 +11,35 @@
 //! To add a transport, add a module next to the two. To add a method, add a file and a row in
 //! `method`. To add a revision, add a row in `revision`.
 
-mod access_rights;
-#[cfg(test)]
-mod test_questions;
-mod caller;
-mod capabilities;
-mod change_notifications;
-#[cfg(test)]
-mod revision_messages;
-mod cursor;
-mod task_start;
 mod dispatch;
-mod operator_answers;
-mod plugin_request;
+mod exchange;
 mod host;
-mod in_flight;
-mod elicitation;
-mod client_lists;
-mod list_kind;
-mod page_cache;
-mod local_client;
-mod method;
-mod methods;
-mod lenient_object;
-mod observer;
-mod outbox;
-mod call_response;
-mod paging;
-mod params;
-#[cfg(test)]
-mod test_peer;
-mod server_requests;
-mod question_encoding;
-mod quota;
-mod request_state;
-mod input_responses;
-mod revision;
-mod message_context;
+mod lists;
+mod plugin_request;
+mod protocol;
+mod response;
 mod session;
-mod result_encoding;
-#[cfg(test)]
-mod stub_host;
 mod tasks;
-mod argument_errors;
-mod resource_subscriptions;
-mod list_state;
-mod json_memory;
-mod task_decision;
-mod definition_json;
+#[cfg(test)]
+mod testing;
+mod transport;
 
-pub mod http;
-pub mod jsonrpc;
-pub mod stdio;
-pub mod process_stdio;
-
-pub use self::access_rights::{CallerRights, NamePattern};
-pub use self::caller::Caller;
-pub use self::capabilities::CapabilityNames;
-pub use self::operator_answers::{AnsweredElsewhere, OperatorAnswer, PendingQuestions};
-pub use self::host::{
+pub use self::exchange::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
+pub use self::exchange::resource_subscriptions::ResourceUpdates;
+pub use self::host::caller::Caller;
+pub use self::host::interface::{
     ClientCall, ClientShare, Host, ListPage, MetricsForm, ProtocolOptions, QueuePlace, RequestWire, ServerInfo,
     TrafficSource, TransportTraffic,
 };
-pub use self::page_cache::PageCache;
-pub use self::local_client::{LocalClient, LocalMessage};
-pub use self::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
-pub use self::request_state::RequestStates;
-pub use self::revision::Revision;
+pub use self::host::operator_answers::{AnsweredElsewhere, OperatorAnswer, PendingQuestions};
+pub use self::host::request_state::RequestStates;
+pub use self::lists::access_rights::{CallerRights, NamePattern};
+pub use self::lists::list_state::CallerView;
+pub use self::lists::page_cache::PageCache;
+pub use self::protocol::capabilities::CapabilityNames;
+pub use self::protocol::jsonrpc;
+pub use self::protocol::revision::Revision;
+pub use self::response::definition_json::{prompt_json, resource_json, result_json, template_json, tool_json};
 pub use self::tasks::{TaskOptions, TaskTable};
-pub use self::resource_subscriptions::ResourceUpdates;
-pub use self::list_state::CallerView;
-pub use self::definition_json::{prompt_json, resource_json, result_json, template_json, tool_json};
+pub use self::transport::local_client::{LocalClient, LocalMessage};
+pub use self::transport::{http, process_stdio, stdio};

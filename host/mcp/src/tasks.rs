@@ -6,10 +6,10 @@
 //! connection, but to its caller.
 
 mod expiry;
-mod running_tasks;
 mod memory_store;
 mod observer;
 mod options;
+mod running_tasks;
 mod store;
 mod task_state;
 #[cfg(test)]
@@ -25,16 +25,16 @@ use tokio_util::task::TaskTracker;
 use toolbay_model::Question;
 
 use self::expiry::{ExpiringTable, ExpiryTimer};
-pub(crate) use self::running_tasks::{AskedQuestions, LiveTask, TaskPhase};
 use self::memory_store::InMemory;
 pub(crate) use self::observer::TaskObserver;
 pub use self::options::TaskOptions;
+pub(crate) use self::running_tasks::{AskedQuestions, LiveTask, TaskPhase};
 pub(crate) use self::store::NoRoom;
 use self::store::{ExpiredTasks, TaskStore};
 pub(crate) use self::task_state::{Task, TaskEnd, TaskOutcome, TaskState, error_size, serialized_size};
-use crate::jsonrpc::{Error, INTERNAL_ERROR};
-use crate::quota::QuotaExhausted;
-use crate::revision::Revision;
+use crate::exchange::quota::QuotaExhausted;
+use crate::protocol::jsonrpc::{Error, INTERNAL_ERROR};
+use crate::protocol::revision::Revision;
 
 /// Minimum time for which a result is stored: a client must have time to request it.
 const MIN_TTL: Duration = Duration::from_secs(10);

@@ -38,10 +38,10 @@ use wasmtime::component::Component;
 
 pub(crate) use self::code::{create_memory_file, open_file, open_from_memory};
 use self::key::{CacheMacKey, EntryClaim};
-use crate::plugin_summary::PluginSummary;
-use crate::component_summary::ComponentSummary;
-use crate::contract_versions::SERVED_VERSIONS;
-use crate::error::describe_too_large;
+use crate::component::contract_versions::SERVED_VERSIONS;
+use crate::component::plugin_summary::PluginSummary;
+use crate::prepare::component_summary::ComponentSummary;
+use crate::store::error::describe_too_large;
 
 /// Age from which a temporary or incomplete file is considered abandoned by a killed server.
 const ABANDONED_AGE: Duration = Duration::from_hours(1);
@@ -120,7 +120,7 @@ struct CacheRecord {
 pub(crate) struct ComponentNotes {
     /// The facts that are available without the code.
     pub(crate) facts: ComponentSummary,
-    /// The settings of the engines in which the code was opened: see [`engine::pool_fingerprint`](crate::engine::pool_fingerprint).
+    /// The settings of the engines in which the code was opened: see [`engine::pool_fingerprint`](crate::compile::engine::pool_fingerprint).
     pub(crate) room: u64,
     /// The items that the component offers.
     pub(crate) description: ComponentDescription,
@@ -556,8 +556,8 @@ mod tests {
     use toolbay_model::{Limits, ToolDefinition};
 
     use super::*;
-    use crate::engine;
-    use crate::source::CompileSource;
+    use crate::compile::engine;
+    use crate::compile::source::CompileSource;
 
     const COMPONENT: &str = "(component (core module (func (export \"f\"))))";
 

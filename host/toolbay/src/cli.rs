@@ -41,7 +41,7 @@ use toolbay_sandbox::WorkerJob;
 use self::common::{Common, Listen, Record, Settings};
 use self::output::complain;
 use crate::config::ConfigError;
-use crate::stderr::FlushGuard;
+use crate::process::stderr::FlushGuard;
 
 /// Exit code for an invalid configuration (`EX_USAGE` in sysexits.h).
 const EXIT_BAD_CONFIGURATION: u8 = 64;

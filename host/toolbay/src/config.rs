@@ -63,8 +63,8 @@ pub use self::state::StateConfig;
 pub use self::tasks::TasksConfig;
 pub(crate) use self::token_removals::RemainingTokens;
 use self::variables::{CONFIG_VARIABLE, PLUGINS_VARIABLE, PREFIX, apply_variable};
-use crate::breaker::BreakerRules;
-use crate::logging;
+use crate::limits::breaker::BreakerRules;
+use crate::process::logging;
 
 /// Name of the directory with the key of request states, inside the directory with the state of
 /// plugins.

@@ -20,62 +20,20 @@
 //! # }
 //! ```
 
-mod plugin_activity;
-mod admission;
 mod approval;
-mod audit_line;
-mod audit_records;
-mod breaker;
-mod plugin_table;
-mod call_span;
+mod call;
 mod cli;
 mod config;
-mod console_operations;
-mod console_socket;
-mod fair_semaphore;
-mod instructions;
-mod learn;
-mod log_export;
-mod machine_limits;
-mod mcp_host;
-mod argument_conversion;
-mod metrics_collector;
-mod allocator;
-mod metrics;
-mod call_observers;
-mod console_report;
-mod offload;
-mod call_outcome;
-mod short_calls;
-mod call_permit;
-mod grant_text;
-mod plugin_permits;
-mod output_validation;
-mod rate_counter;
-mod recent_usage;
-mod caller_state;
-mod call_recording;
-mod config_reload;
-mod suspension;
-mod stored_results;
-mod server;
-mod service;
-mod client_share;
-mod stage_timer;
-mod stderr;
-mod outcome_counters;
-mod call_target;
-mod logging;
-mod tracer;
-mod list_digests;
-mod confinement;
-mod publication_counter;
+mod limits;
+mod observe;
+mod process;
+mod serve;
 
-pub use self::breaker::BreakerRules;
 pub use self::cli::Cli;
 pub use self::config::{
     Arguments, AuditConfig, CompileConfig, Config, ConfigError, Confine, ConsoleConfig, Describe, EngineConfig, Flags,
     Http, HttpClient, Jwks, MetricsConfig, OAuth, OtelConfig, ProxyUrl, RecordConfig, ResultsConfig, ServerConfig,
     StateConfig, TasksConfig, TlsConfig, Token,
 };
-pub use self::server::{Server, ServerBuilder};
+pub use self::limits::breaker::BreakerRules;
+pub use self::serve::server::{Server, ServerBuilder};

@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use super::options::TaskOptions;
 use super::store::{ExpiredTasks, NoRoom, TaskStore};
 use super::task_state::{TASK_OVERHEAD_BYTES, Task, TaskState};
-use crate::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
-use crate::revision::Revision;
+use crate::exchange::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
+use crate::protocol::revision::Revision;
 
 /// One caller can use the total bytes divided by this.
 const CALLER_SHARE_DIVISOR: usize = 4;

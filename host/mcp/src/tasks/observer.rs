@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolbay_model::{CallObserver, LogLevel, ProgressUpdate};
 
 use super::running_tasks::LiveTask;
-use crate::resource_subscriptions::ResourceUpdates;
+use crate::exchange::resource_subscriptions::ResourceUpdates;
 
 /// Forwards progress to the task, and all events to the client that waits for the response.
 pub(crate) struct TaskObserver {

@@ -6,8 +6,8 @@ use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use super::task_state::Task;
-use crate::quota::QuotaExhausted;
-use crate::revision::Revision;
+use crate::exchange::quota::QuotaExhausted;
+use crate::protocol::revision::Revision;
 
 /// Storage of tasks. Each task is visible to its caller only and until it expires. Only the store
 /// decides when that is: a task that it has removed cannot be requested, and a task that it still

@@ -9,9 +9,9 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use toolbay_model::Question;
 
-use crate::jsonrpc::Error;
-use crate::question_encoding;
-use crate::revision::Revision;
+use crate::protocol::jsonrpc::Error;
+use crate::protocol::question_encoding;
+use crate::protocol::revision::Revision;
 
 /// Interval at which a client should poll, in milliseconds.
 const POLL_INTERVAL_MS: u64 = 500;
@@ -222,9 +222,9 @@ impl Task {
         match &self.state {
             TaskState::Working | TaskState::Cancelled => {}
             TaskState::InputRequired(asked) => {
-                let requests = asked
-                    .iter()
-                    .map(|asked| Ok((asked.key.clone(), question_encoding::input_request(&asked.question, self.revision)?)));
+                let requests = asked.iter().map(|asked| {
+                    Ok((asked.key.clone(), question_encoding::input_request(&asked.question, self.revision)?))
+                });
                 detailed.input_requests = Some(requests.collect::<Result<_, String>>()?);
             }
             TaskState::Ended(ended) => match &ended.outcome {

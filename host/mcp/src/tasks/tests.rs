@@ -17,13 +17,13 @@ use toolbay_model::{
 };
 
 use super::TaskOptions;
-use crate::test_questions::{everything, question, said};
-use crate::capabilities::TASKS_EXTENSION;
-use crate::host::ClientCall;
-use crate::test_peer::Peer;
-use crate::request_state::{self, RequestStates};
-use crate::revision::Revision;
-use crate::stub_host::{Stub, WAITS};
+use crate::host::interface::ClientCall;
+use crate::host::request_state::{self, RequestStates};
+use crate::protocol::capabilities::TASKS_EXTENSION;
+use crate::protocol::revision::Revision;
+use crate::testing::stub_host::{Stub, WAITS};
+use crate::testing::test_peer::Peer;
+use crate::testing::test_questions::{everything, question, said};
 
 const CORE: Revision = Revision::V2025_11_25;
 const EXTENSION: Revision = Revision::V2026_07_28;
@@ -359,7 +359,7 @@ async fn a_request_that_is_cancelled_before_it_is_a_task_leaves_nothing() {
 }
 
 fn host_tasks(host: &Arc<Stub>) -> super::TaskTable {
-    use crate::host::Host as _;
+    use crate::host::interface::Host as _;
     host.tasks().clone()
 }
 

@@ -69,7 +69,7 @@ mod tests {
     use wasmtime::{Config, InstanceAllocationStrategy, Store, StoreContextMut, Trap};
 
     use super::*;
-    use crate::engine;
+    use crate::compile::engine;
 
     /// The variable that names the folder with [`MACHINE`] and [`INTERPRETED`].
     const FOLDER: &str = "TOOLBAY_MIRI";

@@ -19,7 +19,7 @@ use super::load_progress::wait_until_loaded;
 use super::output::complain;
 use super::result::{self, ProgressPrinter};
 use super::task;
-use crate::server::Server;
+use crate::serve::server::Server;
 
 /// Maximum number of plugin problems that are printed for an unknown tool.
 const MAX_PROBLEMS: usize = 10;

@@ -9,9 +9,10 @@ use toolbay_otel::Telemetry;
 
 use super::signals::ignore_file_size_signal;
 use crate::config::{Config, ConfigError, Flags};
-use crate::log_export::LogExportLayer;
-use crate::config_reload::environment_variables;
-use crate::{machine_limits, logging};
+use crate::process::log_export::LogExportLayer;
+use crate::process::logging;
+use crate::process::machine_limits;
+use crate::serve::config_reload::environment_variables;
 
 /// Log filter that shows only denied uses of imports.
 const DENIAL_LOG_FILTER: &str = "toolbay::denied=info,toolbay_sandbox::denied=info,off";

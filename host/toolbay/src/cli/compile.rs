@@ -9,7 +9,7 @@ use toolbay_model::text::line;
 use super::common::{Common, Listen, block_on};
 use super::load_progress::wait_until_loaded;
 use super::output::{complain, print};
-use crate::server::Server;
+use crate::serve::server::Server;
 
 /// Maximum length of a printed file name, in bytes.
 const MAX_NAME_BYTES: usize = 300;

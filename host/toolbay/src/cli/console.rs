@@ -15,7 +15,7 @@ use super::common::block_on;
 use super::output::{note, print};
 use super::signals::Signals;
 use crate::config::ConfigError;
-use crate::console_socket::{ServerSocket, find_servers};
+use crate::serve::console_socket::{ServerSocket, find_servers};
 
 /// Maximum length of a printed folder, in bytes.
 const MAX_PATH_BYTES: usize = 1_000;

@@ -22,7 +22,7 @@ use super::output::{complain, print};
 use super::requirements::check_installed;
 use super::result::{self, ProgressPrinter};
 use crate::config::Config;
-use crate::server::Server;
+use crate::serve::server::Server;
 
 /// Time without changes before a build starts. Editors write several files when they save.
 const DEBOUNCE_INTERVAL: Duration = Duration::from_millis(100);

@@ -15,7 +15,7 @@ use toolbay_mcp::http::ListenAddress;
 
 use super::common::{Common, Listen, start_logging};
 use super::output::print;
-use crate::confinement::{ConfinementNeeds, ServerConfinement};
+use crate::serve::confinement::{ConfinementNeeds, ServerConfinement};
 
 pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> {
     let config = common.read_config(listen)?;

@@ -12,8 +12,8 @@ use super::common::{Common, Listen, block_on};
 use super::load_progress::wait_until_loaded;
 use super::output::{print, print_json};
 use crate::config::Config;
-use crate::grant_text::{permission_lines, term_lines};
-use crate::server::Server;
+use crate::serve::grant_text::{permission_lines, term_lines};
+use crate::serve::server::Server;
 
 pub(super) fn run(common: &Common, json: bool) -> anyhow::Result<ExitCode> {
     let config = common.load_config(true, &Listen::default())?;

@@ -8,7 +8,7 @@ use toolbay_catalog::{Catalog, Snapshot};
 use toolbay_model::text::line;
 
 use super::progress::{DISPLAY_DELAY, Progress};
-use crate::server::Server;
+use crate::serve::server::Server;
 
 /// Interval at which the displayed progress is updated.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);

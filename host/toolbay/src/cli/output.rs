@@ -7,10 +7,10 @@ use serde::Serialize;
 use toolbay_model::text::{clean, escaped};
 
 /// Prints a message for people to standard error.
-pub(super) use crate::stderr::print_message as complain;
+pub(super) use crate::process::stderr::print_message as complain;
 
 /// Prints a message to standard error without the name of the program.
-pub(super) use crate::stderr::print_lines as note;
+pub(super) use crate::process::stderr::print_lines as note;
 
 /// True if writing to standard output has failed.
 static PRINT_FAILED: AtomicBool = AtomicBool::new(false);

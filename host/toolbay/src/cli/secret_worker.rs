@@ -8,7 +8,7 @@ use toolbay_catalog::WritablePaths;
 use toolbay_secrets::serve_programs;
 
 use super::common::block_on;
-use crate::confinement::is_program_granted;
+use crate::serve::confinement::is_program_granted;
 
 pub(super) fn run(folder: &Path, writable: Vec<PathBuf>) -> anyhow::Result<ExitCode> {
     let writable = WritablePaths::new(writable.into_iter().map(|path| (String::new(), path)), true);

@@ -20,11 +20,11 @@ use super::load_progress;
 use super::signals::{self, Signals};
 use super::supervisor::{Supervisor, inherited_socket};
 use crate::config::{Config, ConfigError};
-use crate::console_socket::ConsoleSocket;
-use crate::allocator;
-use crate::config_reload::RunningConfig;
-use crate::server::Server;
-use crate::confinement::{ConfinementNeeds, ServerConfinement};
+use crate::process::allocator;
+use crate::serve::config_reload::RunningConfig;
+use crate::serve::confinement::{ConfinementNeeds, ServerConfinement};
+use crate::serve::console_socket::ConsoleSocket;
+use crate::serve::server::Server;
 
 pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> {
     let mut flags = common.flags(listen);

@@ -12,7 +12,7 @@ use toolbay_mcp::{LocalClient, LocalMessage};
 
 use super::output::{complain, note, print_json};
 use super::result;
-use crate::server::Server;
+use crate::serve::server::Server;
 
 /// Capacity of the in-process pipe between client and server, in bytes.
 const PIPE_CAPACITY: usize = 64 << 10;

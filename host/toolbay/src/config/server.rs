@@ -13,7 +13,7 @@ use toolbay_model::{ArgumentCheck, Icon, SchemaForm};
 use super::bounds::{MAX_COUNT, many};
 use super::confine::Confine;
 use super::http::parse_list;
-use crate::machine_limits;
+use crate::process::machine_limits;
 
 /// Maximum of `server.calls` and `server.waiting`. Each call reserves a slot of the instance pool.
 const MAX_CALLS: usize = 4096;

@@ -17,12 +17,12 @@ use super::super::store::{NoRoom, TaskStore as _};
 use super::super::task_state::{TASK_OVERHEAD_BYTES, Task, TaskEnd, TaskState};
 use super::super::{LiveTask, TaskOptions, TaskPhase};
 use super::{CORE, EXTENSION, becomes, begin, client, get, host, host_tasks, late, saying, slow, soon, until};
-use crate::test_questions::said;
-use crate::host::Host as _;
-use crate::jsonrpc::Error;
-use crate::test_peer::Peer;
-use crate::quota::QuotaExhausted;
-use crate::resource_subscriptions::MAX_SUBSCRIPTIONS;
+use crate::exchange::quota::QuotaExhausted;
+use crate::exchange::resource_subscriptions::MAX_SUBSCRIPTIONS;
+use crate::host::interface::Host as _;
+use crate::protocol::jsonrpc::Error;
+use crate::testing::test_peer::Peer;
+use crate::testing::test_questions::said;
 
 fn task(id: &str) -> Arc<Task> {
     Arc::new(Task::new(id.into(), CORE, SystemTime::now(), Duration::from_hours(1)))

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use toolbay_model::TaskSupport;
 
 use super::{CORE, EXTENSION, client, declared, saying};
-use crate::test_questions::everything;
-use crate::test_peer::Peer;
-use crate::revision::Revision;
-use crate::stub_host::Stub;
+use crate::protocol::revision::Revision;
+use crate::testing::stub_host::Stub;
+use crate::testing::test_peer::Peer;
+use crate::testing::test_questions::everything;
 
 /// Creates a host whose plugins are loading.
 fn loading(support: TaskSupport) -> Arc<Stub> {

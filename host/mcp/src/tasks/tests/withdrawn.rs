@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use toolbay_model::{CallJournal, CallReply, QuestionKind, QuestionRound};
 
 use super::{CORE, EXTENSION, asking, becomes, begin, client, get, host, until};
-use crate::test_questions::question;
-use crate::test_peer::Peer;
-use crate::request_state;
-use crate::stub_host::Stub;
+use crate::host::request_state;
+use crate::testing::stub_host::Stub;
+use crate::testing::test_peer::Peer;
+use crate::testing::test_questions::question;
 
 /// Starts a task, waits for its result, and returns the ids of the task and of the request, and its
 /// question.

@@ -9,9 +9,9 @@ use toolbay_audit::{AuditEvent, MergedLines};
 use toolbay_model::text::{escaped, line};
 use toolbay_settings::toml_file::nearest;
 
-use crate::audit_line::{render_details, text_field};
 use crate::cli::output::{complain, print};
-use crate::call_outcome::CallEnding;
+use crate::observe::audit_line::{render_details, text_field};
+use crate::observe::call_outcome::CallEnding;
 
 /// Maximum length of a printed column, in bytes.
 const MAX_COLUMN_BYTES: usize = 2_000;

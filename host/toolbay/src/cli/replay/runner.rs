@@ -17,7 +17,7 @@ use toolbay_secrets::{FixedSecrets, SecretSource, SecretSpec, SecretVault};
 
 use super::super::plugin_file::MAX_REASON_BYTES;
 use super::plugins::ReplayPlugin;
-use crate::output_validation::{pair_with_schema, reject_violations};
+use crate::call::output_validation::{pair_with_schema, reject_violations};
 
 /// Replays recorded calls.
 pub(super) struct CallReplayer {

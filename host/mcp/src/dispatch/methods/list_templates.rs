@@ -1,0 +1,35 @@
+//! `resources/templates/list`: returns a page of the resource templates that the caller may use.
+
+use serde::Serialize;
+use toolbay_model::ListedResource;
+
+use crate::dispatch::paging::PagedList;
+use crate::host::interface::{Host, ListPage};
+use crate::lists::access_rights::CallerRights;
+use crate::lists::list_kind::ListKind;
+use crate::protocol::revision::Revision;
+use crate::response::result_encoding;
+
+/// The list of resource templates.
+pub(crate) struct TemplateList;
+
+impl PagedList for TemplateList {
+    const LIST: ListKind = ListKind::Templates;
+    type Entry = ListedResource;
+
+    fn page(host: &dyn Host, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<ListedResource> {
+        host.templates(after, limit, rights)
+    }
+
+    fn name(template: &ListedResource) -> &str {
+        &template.uri
+    }
+
+    fn size(template: &ListedResource) -> usize {
+        template.size()
+    }
+
+    fn shape(template: &ListedResource, revision: Revision) -> impl Serialize {
+        result_encoding::template(template, revision)
+    }
+}

@@ -1,0 +1,331 @@
+//! `subscriptions/listen`: notifications for clients without a session.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value, json};
+use tokio::sync::{Mutex, watch};
+
+use crate::exchange::outbox::{Outbox, OutgoingMessage};
+use crate::exchange::quota::QuotaPortion;
+use crate::exchange::resource_subscriptions::{
+    MAX_SUBSCRIPTIONS, MAX_URI_BYTES, SubscriptionRefused, UpdateSubscriber,
+};
+use crate::host::caller::Caller;
+use crate::host::interface::Host;
+use crate::lists::list_kind::ListChange;
+use crate::lists::list_state::CallerView;
+use crate::plugin_request::request_run;
+use crate::protocol::jsonrpc::{self, Error, INVALID_REQUEST, Request, RequestId};
+use crate::protocol::message_context::RequestContext;
+use crate::protocol::params::read;
+use crate::protocol::revision::Revision;
+use crate::session::change_notifications::{self, NotificationPace};
+use crate::session::client_session::{Session, SessionChannel};
+
+/// Maximum length of a task id in a filter, in bytes.
+const MAX_TASK_ID_BYTES: usize = 128;
+
+/// Quota charge of a watched task, in bytes.
+const WATCHED_TASK_BYTES: usize = 512;
+
+/// Key of the subscription's id in `_meta`.
+const SUBSCRIPTION_ID_KEY: &str = "io.modelcontextprotocol/subscriptionId";
+
+#[derive(Deserialize)]
+struct ListenParams {
+    notifications: ListenFilter,
+}
+
+/// The notifications that a subscriber requests.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ListenFilter {
+    #[serde(default)]
+    tools_list_changed: bool,
+    #[serde(default)]
+    prompts_list_changed: bool,
+    #[serde(default)]
+    resources_list_changed: bool,
+    #[serde(default)]
+    resource_subscriptions: FilterNames<MAX_URI_BYTES>,
+    #[serde(default)]
+    task_ids: FilterNames<MAX_TASK_ID_BYTES>,
+}
+
+/// Deduplicated URIs or ids in a filter. Entries beyond the limit of a subscriber, and entries of
+/// more than `BYTES` bytes, are not honoured and therefore dropped.
+#[derive(Default)]
+struct FilterNames<const BYTES: usize>(BTreeSet<String>);
+
+impl<'de, const BYTES: usize> Deserialize<'de> for FilterNames<BYTES> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(Self::default())
+    }
+}
+
+impl<'de, const BYTES: usize> Visitor<'de> for FilterNames<BYTES> {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of strings")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Self, A::Error> {
+        while let Some(name) = list.next_element::<String>()? {
+            if name.len() <= BYTES && self.0.len() < MAX_SUBSCRIPTIONS {
+                self.0.insert(name);
+            }
+        }
+        Ok(self)
+    }
+}
+
+impl ListenFilter {
+    /// Returns the list changes that the filter requests.
+    fn list_changes(&self) -> Vec<ListChange> {
+        let wanted = |news: &ListChange| match news {
+            ListChange::Tools => self.tools_list_changed,
+            ListChange::Prompts => self.prompts_list_changed,
+            ListChange::Resources => self.resources_list_changed,
+        };
+        ListChange::ALL.into_iter().filter(wanted).collect()
+    }
+}
+
+/// Opens a subscription. Subsequent changes that `caller` can see are reported, even if the
+/// acknowledgement is delayed.
+///
+/// # Errors
+///
+/// Returns an error if the request is malformed, its id is in use, or the client has too many open
+/// requests.
+pub(crate) fn open(
+    session: &Arc<Session>,
+    caller: &Caller,
+    request: &Request<'_>,
+    rules: &RequestContext,
+    reply: &Outbox,
+) -> Result<(), Error> {
+    if !session.can_accept_request() {
+        return Err(Error::new(INVALID_REQUEST, "this client has too many open requests"));
+    }
+    // Reservation for the filter until it is granted.
+    let held = session.intake.try_reserve(&caller.name, request.params.map_or(0, |params| params.get().len()));
+    let held =
+        held.map_err(|none| Error::new(INVALID_REQUEST, request_run::busy_rejection(none).reason.to_string()))?;
+    let ListenParams { notifications: filter } = read(request.params)?;
+    let known = session.host.view(&caller.rights);
+    if session.channel == SessionChannel::Shared && !filter.list_changes().is_empty() {
+        session.negotiated.send_modify(|negotiated| negotiated.follows_lists = true);
+    }
+    let registered = session.in_flight.register(&request.id, session.life.ended.child_token());
+    let request =
+        registered.ok_or_else(|| Error::new(INVALID_REQUEST, "a request with this id is already in progress"))?;
+    let (told, caller, reply, revision) = (Arc::clone(session), caller.clone(), reply.clone(), rules.revision);
+    let declares_tasks = rules.capabilities.supports_tasks();
+    session.spawn(async move {
+        let (session, id) = (told, &request.id);
+        if !filter.resource_subscriptions.0.is_empty() {
+            // The set of resources is complete when the plugins that existed at startup are loaded.
+            tokio::select! {
+                () = session.host.wait_until_complete() => {}
+                () = request.cancelled.cancelled() => {}
+                () = session.life.closing.cancelled() => {}
+            }
+        }
+        let subscriber = session.host.updates().subscriber();
+        let mut granted = tokio::select! {
+            granted = apply_filter(&*session.host, &caller, &subscriber, &filter) => granted,
+            () = request.cancelled.cancelled() => Map::new(),
+            () = session.life.closing.cancelled() => Map::new(),
+        };
+        let news = filter.list_changes();
+        let ListenFilter { task_ids: FilterNames(ids), .. } = filter;
+        let watched = if declares_tasks { watch_tasks(&session, &caller, ids, revision).await } else { Vec::new() };
+        drop(held);
+        if !watched.is_empty() {
+            granted.insert("taskIds".into(), watched.iter().map(|watched| Value::from(&*watched.id)).collect());
+        }
+        // The acknowledgement is the first message of the subscription.
+        let acknowledged = json!({"notifications": granted, "_meta": {SUBSCRIPTION_ID_KEY: id}});
+        reply.send(notification("notifications/subscriptions/acknowledged", &acknowledged)).await;
+        drop(acknowledged);
+        let listening = async {
+            tokio::select! {
+                () = notify_of_changes(&session, &caller, &news, &subscriber, known, id, &reply) => {}
+                () = notify_of_tasks(&session, &caller, watched, id, revision, &reply) => {}
+            }
+        };
+        let ends_here = tokio::select! {
+            biased;
+            () = request.cancelled.cancelled() => false,
+            () = session.life.closing.cancelled() => true,
+            () = reply.closed() => false,
+            () = listening => false,
+        };
+        if session.in_flight.finish(&request) && ends_here {
+            send_final_result(&session, id, revision, &reply).await;
+        }
+    });
+    Ok(())
+}
+
+/// Sends the requested notifications until the client disconnects. `known` is the view of the lists
+/// that the client has.
+async fn notify_of_changes(
+    session: &Session,
+    caller: &Caller,
+    news: &[ListChange],
+    subscriber: &UpdateSubscriber,
+    known: CallerView,
+    id: &RequestId,
+    reply: &Outbox,
+) {
+    let meta = json!({SUBSCRIPTION_ID_KEY: id});
+    let lists = async {
+        let (mut told, mut pace) = (known, NotificationPace::new());
+        while !news.is_empty() && session.host.wait_for_change(told.listing).await.is_some() {
+            pace.wait().await;
+            let now = session.host.view(&caller.rights);
+            for news in news.iter().filter(|news| news.digest(now) != news.digest(told)) {
+                reply.send(notification(news.method(), &json!({"_meta": meta}))).await;
+                pace.mark_notified();
+            }
+            told = now;
+        }
+        // The lists no longer change. Resources may.
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = lists => {}
+        () = change_notifications::notify_resource_updates(subscriber, &caller.rights, Some(&meta), reply) => {}
+    }
+}
+
+/// A task whose status notifications a client requested.
+struct WatchedTask {
+    id: Box<str>,
+    /// Signals changes of the task; `None` if it has ended.
+    changes: Option<watch::Receiver<u64>>,
+    /// Reservation from the caller's byte quota.
+    _held: QuotaPortion,
+}
+
+/// Returns the caller's tasks among those that a filter names, as far as the quota allows.
+async fn watch_tasks(
+    session: &Session,
+    caller: &Caller,
+    ids: BTreeSet<String>,
+    revision: Revision,
+) -> Vec<WatchedTask> {
+    let (tasks, mut watched) = (session.host.tasks(), Vec::new());
+    for id in ids {
+        if tasks.get(&caller.name, &id, revision).await.is_none() {
+            continue;
+        }
+        match session.host.updates().reserve_bytes(&caller.name, WATCHED_TASK_BYTES) {
+            Ok(held) => {
+                let changes = tasks.get_live(&caller.name, &id).map(|live| live.subscribe_changes());
+                watched.push(WatchedTask { id: id.into(), changes, _held: held });
+            }
+            Err(none) => {
+                tracing::debug!(caller = caller.name, "tasks not watched: {}", SubscriptionRefused::NoRoom(none));
+                break;
+            }
+        }
+    }
+    watched
+}
+
+/// Reports the state of each task whenever it changes, and of ended tasks once. Changes while a
+/// slow client reads are combined into one notification. Nothing is buffered for such a client:
+/// notifications are encoded one at a time.
+async fn notify_of_tasks(
+    session: &Session,
+    caller: &Caller,
+    watched: Vec<WatchedTask>,
+    id: &RequestId,
+    revision: Revision,
+    reply: &Outbox,
+) {
+    let (meta, turn) = (&json!({SUBSCRIPTION_ID_KEY: id}), &Mutex::new(()));
+    let telling = watched.into_iter().map(|watched| async move {
+        // Moves the whole struct, so that its reservation lasts as long as this future.
+        let WatchedTask { id: task, mut changes, _held } = watched;
+        loop {
+            let goes_on = match &mut changes {
+                Some(changes) => changes.changed().await.is_ok(),
+                None => false,
+            };
+            let _turn = turn.lock().await;
+            let now = session.host.tasks().get(&caller.name, &task, revision).await;
+            // An expired task no longer exists.
+            let Some(now) = now else { return };
+            let Ok(mut detailed) = now.detailed() else { return };
+            detailed.summary.insert("_meta".into(), meta.clone());
+            let told = OutgoingMessage::notification(jsonrpc::notification("notifications/tasks", Some(&detailed)));
+            drop(detailed);
+            let ended = now.state.is_final() || !goes_on;
+            drop(now);
+            reply.send(told).await;
+            if ended {
+                return;
+            }
+        }
+    });
+    futures_util::future::join_all(telling).await;
+    std::future::pending::<()>().await;
+}
+
+/// Returns the part of a filter that is honoured.
+async fn apply_filter(
+    host: &dyn Host,
+    caller: &Caller,
+    subscriber: &UpdateSubscriber,
+    filter: &ListenFilter,
+) -> Map<String, Value> {
+    let lists = filter.list_changes().into_iter().map(|news| (news.filter_member().to_owned(), true.into()));
+    let uris = subscribe(host, caller, subscriber, filter).await;
+    let resources = (!uris.is_empty()).then(|| ("resourceSubscriptions".to_owned(), uris.into()));
+    lists.chain(resources).collect()
+}
+
+/// Subscribes to the resources that the filter names. Returns the URIs that are honoured: the
+/// resource exists, the caller may read it, and the quota allows it.
+async fn subscribe(
+    host: &dyn Host,
+    caller: &Caller,
+    subscriber: &UpdateSubscriber,
+    filter: &ListenFilter,
+) -> Vec<String> {
+    let spelled = |uri: &String| host.listed_uri(uri).unwrap_or_else(|| uri.clone());
+    let wanted: Vec<String> = filter.resource_subscriptions.0.iter().map(spelled).collect();
+    let mut uris = caller.filter_readable(wanted.iter()).await;
+    uris.retain(|uri| match subscriber.add(&caller.name, uri) {
+        Ok(()) => true,
+        Err(refused) => {
+            tracing::debug!(
+                caller = caller.name,
+                uri = jsonrpc::truncate_quote(uri),
+                "subscription not honoured: {refused}"
+            );
+            false
+        }
+    });
+    uris
+}
+
+/// Ends a subscription from the server's side. Sends only the result, because clients treat a
+/// cancellation as a second end.
+async fn send_final_result(session: &Session, id: &RequestId, revision: Revision, reply: &Outbox) {
+    let result = Map::from_iter([("_meta".to_owned(), json!({SUBSCRIPTION_ID_KEY: id}))]);
+    reply.send(session.encode_result(id, result, Some(revision))).await;
+}
+
+fn notification(method: &str, params: &Value) -> OutgoingMessage {
+    OutgoingMessage::notification(jsonrpc::notification(method, Some(params)))
+}

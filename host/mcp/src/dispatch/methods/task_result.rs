@@ -1,0 +1,158 @@
+//! `tasks/result`: waits until a task has ended, and sends its questions to the client in the
+//! meantime.
+
+use std::sync::Arc;
+
+use toolbay_model::{CallError, CallFailure, CallJournal};
+
+use super::get_task::{TaskParams, unknown_task};
+use crate::exchange::in_flight::RegisteredRequest;
+use crate::exchange::outbox::{Outbox, OutgoingMessage};
+use crate::host::caller::Caller;
+use crate::plugin_request::elicitation::{self, InterviewEnd, QuestionStream};
+use crate::protocol::jsonrpc::{self, Error, INVALID_REQUEST, Request};
+use crate::protocol::params::read;
+use crate::protocol::revision::Revision;
+use crate::session::client_session::Session;
+use crate::tasks::{LiveTask, Task, TaskOutcome, TaskState};
+
+/// Starts to wait for the end of a task. The response is sent after it.
+///
+/// # Errors
+///
+/// Returns an error if the caller has no such task, or has too many open requests.
+pub(crate) async fn open(
+    session: &Arc<Session>,
+    caller: &Caller,
+    request: &Request<'_>,
+    revision: Revision,
+    reply: &Outbox,
+) -> Result<(), Error> {
+    let TaskParams { task_id } = read(request.params)?;
+    if session.host.tasks().get(&caller.name, &task_id, revision).await.is_none() {
+        return Err(unknown_task(&task_id));
+    }
+    if !session.can_accept_request() {
+        return Err(Error::new(INVALID_REQUEST, "this client has too many open requests"));
+    }
+    let registered = session.in_flight.register(&request.id, session.life.ended.child_token());
+    let request =
+        registered.ok_or_else(|| Error::new(INVALID_REQUEST, "a request with this id is already in progress"))?;
+    let (waiting, owner, reply) = (Arc::clone(session), caller.name.clone(), reply.clone());
+    session.spawn(async move {
+        let session = waiting;
+        let answer = tokio::select! {
+            biased;
+            () = request.cancelled.cancelled() => None,
+            () = session.life.closing.cancelled() => {
+                Some(Err(Error::new(INVALID_REQUEST, "The server is shutting down.")))
+            }
+            () = reply.closed() => None,
+            ended = wait_until_ended(&session, &owner, &task_id, &request, revision, &reply) => Some(ended),
+        };
+        let answer = answer.map(|ended| match ended {
+            Ok(task) => result_message(&session, &request, &task),
+            Err(error) => session.encode_rejection(&error.with_id(&request.id)),
+        });
+        if session.in_flight.finish(&request)
+            && let Some(answer) = answer
+        {
+            reply.send(answer).await;
+        }
+    });
+    Ok(())
+}
+
+/// Waits until the task has ended.
+async fn wait_until_ended(
+    session: &Session,
+    owner: &str,
+    id: &str,
+    request: &RegisteredRequest,
+    revision: Revision,
+    reply: &Outbox,
+) -> Result<Arc<Task>, Error> {
+    loop {
+        let tasks = session.host.tasks();
+        let Some(live) = tasks.get_live(owner, id) else {
+            return tasks.get(owner, id, revision).await.ok_or_else(|| unknown_task(id));
+        };
+        // Subscribes before the check, to observe changes in the meantime.
+        let mut states = live.subscribe_states();
+        let task = live.task();
+        if task.state.is_final() {
+            return Ok(task);
+        }
+        if let (TaskState::InputRequired(_), Ok(_asking)) = (&task.state, live.asking.try_lock()) {
+            ask_client(session, owner, &live, request, revision, reply).await;
+            continue;
+        }
+        tokio::select! {
+            ended = states.changed() => drop(ended),
+            // The request that sent the questions has ended.
+            _asking = live.asking.lock(), if matches!(task.state, TaskState::InputRequired(_)) => {}
+        }
+    }
+}
+
+/// Sends the questions of a task to the client that waits for its result. They are withdrawn as
+/// soon as the task no longer needs answers, because it was cancelled or its time limit has passed.
+async fn ask_client(
+    session: &Session,
+    owner: &str,
+    live: &LiveTask,
+    request: &RegisteredRequest,
+    revision: Revision,
+    reply: &Outbox,
+) {
+    let open = live.unanswered();
+    let questions = open.iter().map(|asked| asked.question.clone()).collect();
+    let mut journal = CallJournal::default();
+    let id = live.task().id.clone();
+    let stream = QuestionStream { session, reply, revision, cancelled: &request.cancelled, task: Some(&id) };
+    let asked = tokio::select! {
+        biased;
+        () = wait_until_answered(live) => return,
+        asked = elicitation::ask_client(&stream, questions, &mut journal) => asked,
+    };
+    match asked {
+        Ok(held) => {
+            // Each answer is reserved again, for the call.
+            drop(held);
+            for asked in &open {
+                let Some(answer) = journal.answers.remove(&asked.question.key) else { continue };
+                let take = |bytes| session.intake.try_reserve(owner, bytes);
+                if live.answer(&asked.key, answer, take).is_err() {
+                    let what = "The client's answers found no room: too many requests run or wait.";
+                    live.fail_questions(CallFailure::Call(CallError::Failed(what.to_owned())));
+                }
+            }
+        }
+        Err(InterviewEnd::Failed(failure)) => live.fail_questions(failure),
+        // Another request for the result may send the questions again.
+        Err(InterviewEnd::Cancelled) => {}
+    }
+}
+
+/// Waits until the task has no open questions.
+async fn wait_until_answered(live: &LiveTask) {
+    // Subscribes before the check, to observe changes in the meantime.
+    let mut states = live.subscribe_states();
+    while matches!(live.task().state, TaskState::InputRequired(_)) {
+        if states.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Returns the response.
+fn result_message(session: &Session, request: &RegisteredRequest, task: &Task) -> OutgoingMessage {
+    let error = match &task.state {
+        TaskState::Ended(ended) => match &ended.outcome {
+            TaskOutcome::Result(text) => return OutgoingMessage::response(jsonrpc::result(&request.id, text)),
+            TaskOutcome::Error(error) => error.clone(),
+        },
+        _ => Error::new(INVALID_REQUEST, "The task was cancelled: it has no result."),
+    };
+    OutgoingMessage::response(session.encode_error(&error.with_id(&request.id)))
+}

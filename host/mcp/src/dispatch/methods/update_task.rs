@@ -1,0 +1,38 @@
+//! `tasks/update`: accepts answers to the questions of a task.
+
+use serde_json::Map;
+use serde_json::value::RawValue;
+
+use super::MethodResult;
+use super::get_task::{TaskParams, check_declared, unknown_task};
+use crate::host::caller::Caller;
+use crate::plugin_request::input_responses::RetriedRequest;
+use crate::plugin_request::request_run;
+use crate::protocol::jsonrpc::{Error, INVALID_REQUEST};
+use crate::protocol::message_context::RequestContext;
+use crate::protocol::params::read;
+use crate::session::client_session::Session;
+
+/// Accepts answers to all or some of the questions. Ignores other answers.
+pub(crate) async fn answer(
+    session: &Session,
+    caller: &Caller,
+    params: Option<&RawValue>,
+    rules: &RequestContext,
+) -> MethodResult {
+    check_declared(rules)?;
+    let TaskParams { task_id } = read(params)?;
+    let RetriedRequest { responses, .. } = RetriedRequest::read(params)?;
+    let tasks = session.host.tasks();
+    if tasks.get(&caller.name, &task_id, rules.revision).await.is_none() {
+        return Err(unknown_task(&task_id));
+    }
+    if let Some(live) = tasks.get_live(&caller.name, &task_id) {
+        for (key, answer) in responses {
+            let held = |bytes| session.intake.try_reserve(&caller.name, bytes);
+            live.answer(&key, answer, held)
+                .map_err(|none| Error::new(INVALID_REQUEST, request_run::busy_rejection(none).reason.to_string()))?;
+        }
+    }
+    Ok(Map::new())
+}

@@ -1,0 +1,256 @@
+//! Implementation of the list methods: returns a page of a list for the caller's rights and
+//! revision.
+
+use std::sync::Arc;
+
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use toolbay_model::{JsonText, SchemaForm};
+
+use crate::host::caller::Caller;
+use crate::host::interface::{self, Host};
+use crate::lists::access_rights::CallerRights;
+use crate::lists::cursor;
+use crate::lists::list_kind::ListKind;
+use crate::lists::list_state::CallerView;
+use crate::lists::page_cache::{CachedPage, PageKey};
+use crate::protocol::jsonrpc::Error;
+use crate::protocol::params::read;
+use crate::protocol::revision::Revision;
+use crate::response::call_response::internal_error;
+use crate::session::client_session::Session;
+
+/// Time that clients may cache a list, in ms. The plugin folder can change at any time.
+const LIST_TTL_MS: u64 = 0;
+
+/// Maximum size of a page, in bytes. Further items go to the next page. A larger item gets its own
+/// page.
+const MAX_PAGE_BYTES: usize = 4 << 20;
+
+/// A list that can be returned in pages.
+pub(crate) trait PagedList {
+    /// The kind of the list.
+    const LIST: ListKind;
+    /// Type of the items.
+    type Entry: Send + Sync + 'static;
+
+    /// Returns at most `limit` items after `after`, in the order of [`Host`].
+    fn page(
+        host: &dyn Host,
+        after: Option<&str>,
+        limit: usize,
+        rights: &CallerRights,
+    ) -> interface::ListPage<Self::Entry>;
+
+    /// Returns the name or URI by which the list is ordered.
+    fn name(entry: &Self::Entry) -> &str;
+
+    /// Returns the approximate size of the item's JSON, in bytes.
+    fn size(entry: &Self::Entry) -> usize;
+
+    /// Returns the item restricted to the JSON Schema keywords that all model APIs support.
+    fn portable(_host: &dyn Host, entry: Arc<Self::Entry>) -> Arc<Self::Entry> {
+        entry
+    }
+
+    /// Returns the item's JSON.
+    fn shape(entry: &Self::Entry, revision: Revision) -> impl Serialize;
+}
+
+#[derive(Default, Deserialize)]
+struct PagingParams {
+    cursor: Option<String>,
+}
+
+/// The result of a method whose main member is JSON that is already encoded, such as a list method.
+#[derive(Debug)]
+pub(crate) struct ListResult {
+    /// Name of the member that contains `items`.
+    member: &'static str,
+    items: JsonText,
+    rest: Map<String, Value>,
+}
+
+impl ListResult {
+    /// Creates a result with `items` as `result_member`. `next` is the cursor if there are more items.
+    pub(crate) fn new(
+        session: &Session,
+        caller: &Caller,
+        revision: Revision,
+        member: &'static str,
+        items: JsonText,
+        next: Option<String>,
+    ) -> Self {
+        let mut rest = Map::new();
+        if revision.features().caching_hints {
+            rest.insert("ttlMs".into(), LIST_TTL_MS.into());
+            // Other callers may see other lists.
+            let scope = if caller.has_public_view() { "public" } else { "private" };
+            rest.insert("cacheScope".into(), scope.into());
+        }
+        if let Some(next) = next {
+            rest.insert("nextCursor".into(), next.into());
+        }
+        session.add_common_members(&mut rest, revision);
+        Self { member, items, rest }
+    }
+}
+
+impl Serialize for ListResult {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut members = serializer.serialize_map(Some(self.rest.len() + 1))?;
+        members.serialize_entry(self.member, &self.items)?;
+        for (name, value) in &self.rest {
+            members.serialize_entry(name, value)?;
+        }
+        members.end()
+    }
+}
+
+/// Returns the result of a list method. Waits for plugins that are still loading at startup.
+///
+/// # Errors
+///
+/// Returns an error if the parameters are malformed, or if the cursor does not belong to this list.
+pub(crate) async fn list_result<P: PagedList>(
+    session: &Session,
+    caller: &Caller,
+    params: Option<&RawValue>,
+    revision: Revision,
+) -> Result<ListResult, Error> {
+    let params: PagingParams = read(params)?;
+    let after = params.cursor.map(|cursor| cursor::decode(P::LIST, &cursor)).transpose()?;
+    let after = after.filter(|after| !after.is_empty());
+    session.wait_for_plugins().await;
+    let (page, view) = page::<P>(session, caller, after.as_deref(), revision).await?;
+    if revision.features().sessions {
+        session.known.record_listed(&caller.rights, P::LIST, view, after.is_none() && page.next.is_none());
+    }
+    let next = page.next.as_ref().map(|next| cursor::encode(P::LIST, next));
+    Ok(ListResult::new(session, caller, revision, P::LIST.result_member(), page.items.clone(), next))
+}
+
+/// Returns the page after `after`, and the view of the lists that it belongs to.
+async fn page<P: PagedList>(
+    session: &Session,
+    caller: &Caller,
+    after: Option<&str>,
+    revision: Revision,
+) -> Result<(Arc<CachedPage>, CallerView), Error> {
+    let (host, listings) = (&session.host, session.host.listings());
+    let schemas = caller.preferences.schemas.unwrap_or(host.options().schemas);
+    let written = (revision, schemas);
+    let find = || {
+        let view = host.view(&caller.rights);
+        listings.get(&PageKey::new(P::LIST, view, written, after)).map(|page| (page, view))
+    };
+    if let Some(found) = find() {
+        return Ok(found);
+    }
+    let _writing = listings.lock_writer().await;
+    if let Some(found) = find() {
+        return Ok(found);
+    }
+    let interface::ListPage { items, more, view } = P::page(&**host, after, host.options().page_size, &caller.rights);
+    let portable = (schemas == SchemaForm::Portable).then(|| Arc::clone(host));
+    let page = Arc::new(encode_page_blocking::<P>(items, more, revision, portable).await?);
+    listings.insert(view.listing, PageKey::new(P::LIST, view, written, after), Arc::clone(&page));
+    Ok((page, view))
+}
+
+/// Encodes a page of these items, as far as they fit, on a blocking thread: it may be megabytes of
+/// text. If `portable` is given, it converts the items.
+pub(crate) async fn encode_page_blocking<P: PagedList>(
+    items: Vec<Arc<P::Entry>>,
+    more: bool,
+    revision: Revision,
+    portable: Option<Arc<dyn Host>>,
+) -> Result<CachedPage, Error> {
+    let page = tokio::task::spawn_blocking(move || match portable {
+        Some(host) => {
+            let items: Vec<_> = items.into_iter().map(|item| P::portable(&*host, item)).collect();
+            encode_page::<P>(&items, more, revision)
+        }
+        None => encode_page::<P>(&items, more, revision),
+    })
+    .await;
+    page.map_err(|error| internal_error(&format!("writing a list failed: {error}")))
+}
+
+/// Encodes a page of these items, as far as they fit. `more` is true if others follow them.
+fn encode_page<P: PagedList>(items: &[Arc<P::Entry>], more: bool, revision: Revision) -> CachedPage {
+    let mut room = MAX_PAGE_BYTES;
+    let fit = |entry: &&Arc<P::Entry>| room.checked_sub(P::size(entry)).map(|left| room = left).is_some();
+    let fitting = items.iter().take_while(fit).count().max(1);
+    let (page, rest) = items.split_at_checked(fitting).unwrap_or((items, &[]));
+    let shaped: Vec<_> = page.iter().map(|entry| P::shape(entry, revision)).collect();
+    let last = page.last().filter(|_| more || !rest.is_empty());
+    CachedPage { items: JsonText::written(&shaped), next: last.map(|entry| P::name(entry).to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolbay_model::Tool;
+
+    use super::*;
+    use crate::testing::stub_host;
+
+    struct Tools;
+
+    impl PagedList for Tools {
+        const LIST: ListKind = ListKind::Tools;
+        type Entry = Tool;
+
+        fn page(
+            host: &dyn Host,
+            after: Option<&str>,
+            limit: usize,
+            rights: &CallerRights,
+        ) -> interface::ListPage<Tool> {
+            host.tools(after, limit, rights)
+        }
+
+        fn name(tool: &Tool) -> &str {
+            &tool.name
+        }
+
+        fn size(tool: &Tool) -> usize {
+            tool.size()
+        }
+
+        fn shape(tool: &Tool, _revision: Revision) -> impl Serialize {
+            serde_json::json!({"name": tool.name})
+        }
+    }
+
+    fn names(page: &CachedPage) -> Vec<String> {
+        let tools: Vec<Value> = serde_json::from_str(page.items.get()).unwrap();
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_page_has_as_many_items_as_fit() {
+        let write = |tools: &[Arc<Tool>], more| encode_page::<Tools>(tools, more, Revision::NEWEST);
+        let large = |name: &str, bytes| {
+            Arc::new(Tool { description: Some("x".repeat(bytes)), ..Tool::clone(&stub_host::tool(name)) })
+        };
+        let all = [
+            large("a", MAX_PAGE_BYTES / 2),
+            large("b", MAX_PAGE_BYTES / 4),
+            large("c", MAX_PAGE_BYTES / 2),
+            large("d", 1),
+        ];
+        let page = write(&all, false);
+        assert_eq!((names(&page), page.next), (vec!["a".into(), "b".into()], Some("b".into())));
+        let page = write(&all[2..], false);
+        assert_eq!((names(&page), page.next), (vec!["c".into(), "d".into()], None));
+        let page = write(&all[2..], true);
+        assert_eq!(page.next, Some("d".into()));
+        let page = write(&[large("a", 2 * MAX_PAGE_BYTES), large("b", 1)], false);
+        assert_eq!((names(&page), page.next), (vec!["a".into()], Some("a".into())), "alone");
+        let page = write(&[], false);
+        assert_eq!((page.items.get(), page.next), ("[]", None));
+    }
+}

@@ -1,0 +1,428 @@
+//! Subscriptions to changes of resources.
+//!
+//! A plugin reports that a resource changed in the middle of a call. That only marks the resource
+//! for its subscribers and for the subscribers to its ancestors. Each subscriber sends the marked
+//! URIs as fast as its client reads, so several changes of one resource become one notification.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use crate::exchange::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
+
+/// Maximum number of subscriptions of one subscriber: a session, or a listen stream.
+pub(crate) const MAX_SUBSCRIPTIONS: usize = 256;
+
+/// Maximum size of the URI of a subscription, in bytes.
+pub(crate) const MAX_URI_BYTES: usize = 2 << 10;
+
+/// Size of a subscription in addition to its URI, in bytes: its entries in the tables.
+const SUBSCRIPTION_OVERHEAD_BYTES: usize = 256;
+
+/// Maximum size of all subscriptions of one caller, in bytes, in all of its sessions and streams:
+/// some thousands with URIs of usual length.
+const MAX_CALLER_BYTES: usize = 1 << 20;
+
+/// Maximum size of all subscriptions of the server, in bytes.
+const MAX_TOTAL_BYTES: usize = 32 << 20;
+
+/// Maximum number of ancestors that are looked up when a resource changes. The URI comes from a
+/// plugin.
+const MAX_ANCESTORS: usize = 32;
+
+/// The subscribers to changes of resources. Cheap to clone.
+#[derive(Clone)]
+pub struct ResourceUpdates {
+    shared: Arc<UpdatesState>,
+}
+
+struct UpdatesState {
+    subscriptions: Mutex<SubscriptionTable>,
+    /// The number of the next subscriber.
+    next: AtomicU64,
+    /// The quota on bytes of subscriptions.
+    quota: Arc<SharedQuota>,
+}
+
+/// The subscribers by subscribed URI. The cost of a change is proportional to its number of
+/// subscribers.
+type SubscriptionTable = HashMap<Arc<str>, BTreeMap<u64, Arc<MarkedUris>>>;
+
+/// The resources that changed since the last notification to a subscriber.
+#[derive(Default)]
+struct MarkedUris {
+    uris: Mutex<MarkQueue>,
+    added: Notify,
+}
+
+/// URIs in the order in which they were marked, each once.
+#[derive(Default)]
+struct MarkQueue {
+    order: VecDeque<Arc<str>>,
+    known: HashSet<Arc<str>>,
+}
+
+/// A subscriber. Dropping it ends all of its subscriptions.
+pub(crate) struct UpdateSubscriber {
+    updates: ResourceUpdates,
+    number: u64,
+    marked: Arc<MarkedUris>,
+    /// The subscribed URIs, and the bytes that each occupies in the caller's quota.
+    named: Mutex<HashMap<Arc<str>, QuotaPortion>>,
+}
+
+/// The reason that a subscription was rejected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SubscriptionRefused {
+    /// The URI is longer than [`MAX_URI_BYTES`].
+    TooLong,
+    /// The subscriber has [`MAX_SUBSCRIPTIONS`] subscriptions.
+    TooMany,
+    /// The subscriptions of the caller, or of all callers, have reached their limit in bytes.
+    NoRoom(QuotaExhausted),
+}
+
+impl Default for ResourceUpdates {
+    fn default() -> Self {
+        let shared = UpdatesState {
+            subscriptions: Mutex::default(),
+            next: AtomicU64::default(),
+            quota: SharedQuota::new(MAX_TOTAL_BYTES, MAX_CALLER_BYTES),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+}
+
+impl fmt::Debug for ResourceUpdates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResourceUpdates").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for SubscriptionRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLong => write!(f, "the URI of a subscription may have at most {MAX_URI_BYTES} bytes"),
+            Self::TooMany => {
+                write!(
+                    f,
+                    "there are {MAX_SUBSCRIPTIONS} subscriptions already, which is the most: unsubscribe from some first"
+                )
+            }
+            Self::NoRoom(exhausted) => {
+                let whose = if matches!(exhausted, QuotaExhausted::Own(_)) { "this caller" } else { "all callers" };
+                let most = exhausted.limit();
+                write!(f, "the subscriptions of {whose} may take {most} bytes together: unsubscribe from some first")
+            }
+        }
+    }
+}
+
+impl ResourceUpdates {
+    /// Notifies the subscribers to `uri` or to one of its ancestors that its content changed. They
+    /// receive the URI that they subscribed to. Never waits.
+    pub fn notify_changed(&self, uri: &str) {
+        let subscriptions = self.subscriptions();
+        for named in ancestors_and_self(uri) {
+            let Some((named, subscribers)) = subscriptions.get_key_value(named) else { continue };
+            for marked in subscribers.values() {
+                marked.mark(named);
+            }
+        }
+    }
+
+    /// Creates a subscriber without subscriptions.
+    pub(crate) fn subscriber(&self) -> UpdateSubscriber {
+        let number = self.shared.next.fetch_add(1, Ordering::Relaxed);
+        UpdateSubscriber { updates: self.clone(), number, marked: Arc::default(), named: Mutex::default() }
+    }
+
+    /// Reserves bytes in the subscription quota of the caller with this name, for a subscription of
+    /// another kind.
+    ///
+    /// # Errors
+    ///
+    /// The quota is exhausted.
+    pub(crate) fn reserve_bytes(&self, caller: &str, bytes: usize) -> Result<QuotaPortion, QuotaExhausted> {
+        self.shared.quota.try_reserve(caller, bytes)
+    }
+
+    /// Returns the bytes that the subscriptions of the caller with this name occupy.
+    #[cfg(test)]
+    pub(crate) fn bytes_of(&self, caller: &str) -> usize {
+        self.shared.quota.of(caller)
+    }
+
+    // Held while a URI is marked for its subscribers, and never across an await.
+    fn subscriptions(&self) -> MutexGuard<'_, SubscriptionTable> {
+        self.shared.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns `uri` and its ancestors: the text before each of its slashes, with and without the
+/// slash. A scheme is not an ancestor.
+fn ancestors_and_self(uri: &str) -> impl Iterator<Item = &str> {
+    // No subscription is longer than this.
+    let start = uri.get(..uri.floor_char_boundary(MAX_URI_BYTES)).unwrap_or_default();
+    let exact = Some(uri).filter(|uri| uri.len() <= MAX_URI_BYTES);
+    let slashes = start.match_indices('/').map(|(place, _)| place).filter(|place| !is_scheme_slash(start, *place));
+    let above = slashes.take(MAX_ANCESTORS).flat_map(move |place| [start.get(..place), start.get(..=place)]).flatten();
+    above.filter(move |above| Some(*above) != exact).chain(exact)
+}
+
+/// Returns whether the slash at this position is one of those in `scheme://`.
+fn is_scheme_slash(uri: &str, place: usize) -> bool {
+    uri.find("://").is_some_and(|colon| place == colon + 1 || place == colon + 2)
+}
+
+impl MarkedUris {
+    fn mark(&self, uri: &Arc<str>) {
+        let mut queue = self.lock_queue();
+        if queue.known.insert(Arc::clone(uri)) {
+            queue.order.push_back(Arc::clone(uri));
+            drop(queue);
+            // Wake all waiters: one of them may be dropped before it sends the notification.
+            self.added.notify_waiters();
+        }
+    }
+
+    // Held for a few instructions and never across an await.
+    fn lock_queue(&self) -> MutexGuard<'_, MarkQueue> {
+        self.uris.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl MarkQueue {
+    fn remove(&mut self, uri: &str) -> bool {
+        let was_known = self.known.remove(uri);
+        if was_known {
+            self.order.retain(|marked| **marked != *uri);
+        }
+        was_known
+    }
+}
+
+impl UpdateSubscriber {
+    /// Subscribes to `uri` on behalf of the caller with this name. A repeated subscription has no
+    /// effect.
+    ///
+    /// # Errors
+    ///
+    /// The URI is too long, or a limit is reached.
+    pub(crate) fn add(&self, caller: &str, uri: &str) -> Result<(), SubscriptionRefused> {
+        if uri.len() > MAX_URI_BYTES {
+            return Err(SubscriptionRefused::TooLong);
+        }
+        let mut named = self.lock_portions();
+        if named.contains_key(uri) {
+            return Ok(());
+        }
+        if named.len() >= MAX_SUBSCRIPTIONS {
+            return Err(SubscriptionRefused::TooMany);
+        }
+        let portion = self
+            .updates
+            .shared
+            .quota
+            .try_reserve(caller, SUBSCRIPTION_OVERHEAD_BYTES + uri.len())
+            .map_err(SubscriptionRefused::NoRoom)?;
+        let mut subscriptions = self.updates.subscriptions();
+        // All subscribers share one copy of the URI.
+        let known = subscriptions.get_key_value(uri).map(|(known, _)| Arc::clone(known));
+        let uri = known.unwrap_or_else(|| uri.into());
+        subscriptions.entry(Arc::clone(&uri)).or_default().insert(self.number, Arc::clone(&self.marked));
+        named.insert(uri, portion);
+        Ok(())
+    }
+
+    /// Ends the subscription to `uri`, if there is one.
+    pub(crate) fn remove(&self, uri: &str) {
+        let mut named = self.lock_portions();
+        if named.remove(uri).is_some() {
+            self.unregister(&mut self.updates.subscriptions(), uri);
+            self.marked.lock_queue().remove(uri);
+        }
+    }
+
+    /// Ends all subscriptions.
+    pub(crate) fn clear(&self) {
+        let mut named = self.lock_portions();
+        if named.is_empty() {
+            return;
+        }
+        let mut subscriptions = self.updates.subscriptions();
+        for (uri, _portion) in named.drain() {
+            self.unregister(&mut subscriptions, &uri);
+        }
+        drop(subscriptions);
+        *self.marked.lock_queue() = MarkQueue::default();
+    }
+
+    /// Waits until a resource changed whose URI `may` allows, and returns the subscribed URI. The
+    /// URI stays marked until it is [cleared](Self::clear_mark).
+    pub(crate) async fn next_change(&self, may: impl Fn(&str) -> bool) -> Arc<str> {
+        loop {
+            // Created before the check, so that a mark in between also wakes this future.
+            let added = self.marked.added.notified();
+            if let Some(uri) = self.marked.lock_queue().order.iter().find(|uri| may(uri)) {
+                return Arc::clone(uri);
+            }
+            added.await;
+        }
+    }
+
+    /// Removes the mark of `uri`. Returns false if it is not marked. Called when the notification
+    /// has its place in the outbox: a later change is a new change.
+    pub(crate) fn clear_mark(&self, uri: &str) -> bool {
+        self.marked.lock_queue().remove(uri)
+    }
+
+    fn unregister(&self, subscriptions: &mut SubscriptionTable, uri: &str) {
+        if let Some(subscribers) = subscriptions.get_mut(uri) {
+            subscribers.remove(&self.number);
+            if subscribers.is_empty() {
+                subscriptions.remove(uri);
+            }
+        }
+    }
+
+    // Held for a few instructions and never across an await. Lock order: this before the table of
+    // all subscriptions.
+    fn lock_portions(&self) -> MutexGuard<'_, HashMap<Arc<str>, QuotaPortion>> {
+        self.named.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for UpdateSubscriber {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    /// Returns the URIs of which the subscriber would be notified now.
+    fn told(subscriber: &UpdateSubscriber) -> Vec<String> {
+        let mut told = Vec::new();
+        while let Some(uri) = subscriber.next_change(|_| true).now_or_never() {
+            assert!(subscriber.clear_mark(&uri));
+            told.push(uri.to_string());
+        }
+        told
+    }
+
+    #[test]
+    fn a_subscriber_learns_what_it_named_once() {
+        let updates = ResourceUpdates::default();
+        let (ada, bob) = (updates.subscriber(), updates.subscriber());
+        for uri in ["a://x", "a://y/z", "a://y/z"] {
+            ada.add("ada", uri).unwrap();
+        }
+        bob.add("bob", "a://x").unwrap();
+        for _ in 0..3 {
+            updates.notify_changed("a://y/z");
+            updates.notify_changed("a://x");
+            updates.notify_changed("a://other");
+        }
+        assert_eq!(told(&ada), ["a://y/z", "a://x"]);
+        assert_eq!(told(&bob), ["a://x"]);
+        ada.remove("a://x");
+        updates.notify_changed("a://x");
+        assert_eq!((told(&ada).len(), told(&bob).len()), (0, 1));
+    }
+
+    #[test]
+    fn what_a_resource_is_part_of_changes_with_it() {
+        let updates = ResourceUpdates::default();
+        let told = |named: &str, changed: &str| {
+            let subscriber = updates.subscriber();
+            subscriber.add("ada", named).unwrap();
+            updates.notify_changed(changed);
+            told(&subscriber) == [named]
+        };
+        assert!(told("a://b", "a://b/c/d") && told("a://b/", "a://b/c/d") && told("a://b/c", "a://b/c/d"));
+        assert!(!told("a://b", "a://bc") && !told("a://b/c/d", "a://b/c") && !told("a:", "a://b"));
+        assert!(!told("a:/", "a://b") && !told("a://", "a://b"));
+        assert!(told("mem:x", "mem:x/y") && told("mem:x", "mem:x"));
+    }
+
+    #[test]
+    fn a_uri_with_many_slashes_costs_few_lookups() {
+        let long = format!("a://{}", "b/".repeat(1 << 20));
+        assert_eq!(ancestors_and_self(&long).count(), 2 * MAX_ANCESTORS);
+        assert_eq!(ancestors_and_self("a://b/").collect::<Vec<_>>(), ["a://b", "a://b/"]);
+        let umlauts = format!("a:{}", "ü".repeat(MAX_URI_BYTES));
+        assert_eq!(ancestors_and_self(&umlauts).count(), 0);
+    }
+
+    #[test]
+    fn a_change_that_may_not_be_told_waits_for_a_stream_that_may() {
+        let updates = ResourceUpdates::default();
+        let subscriber = updates.subscriber();
+        for uri in ["a:1", "a:2"] {
+            subscriber.add("ada", uri).unwrap();
+            updates.notify_changed(uri);
+        }
+        let second = subscriber.next_change(|uri| uri == "a:2").now_or_never();
+        assert_eq!(second.as_deref(), Some("a:2"));
+        assert!(subscriber.clear_mark("a:2") && !subscriber.clear_mark("a:2"));
+        assert!(subscriber.next_change(|uri| uri == "a:2").now_or_never().is_none());
+        assert_eq!(told(&subscriber), ["a:1"]);
+    }
+
+    #[test]
+    fn a_change_is_not_lost_with_the_stream_that_was_woken_by_it() {
+        let updates = ResourceUpdates::default();
+        let subscriber = updates.subscriber();
+        subscriber.add("ada", "a:1").unwrap();
+        let mut old = Box::pin(subscriber.next_change(|_| true));
+        let mut new = Box::pin(subscriber.next_change(|_| true));
+        assert!(old.as_mut().now_or_never().is_none() && new.as_mut().now_or_never().is_none());
+        let woken = futures_util::task::noop_waker();
+        let mut context = std::task::Context::from_waker(&woken);
+        updates.notify_changed("a:1");
+        assert!(old.as_mut().poll(&mut context).is_ready());
+        drop(old);
+        assert!(new.as_mut().poll(&mut context).is_ready());
+    }
+
+    #[test]
+    fn subscriptions_are_bounded_for_a_subscriber_and_for_a_caller() {
+        let updates = ResourceUpdates::default();
+        let subscriber = updates.subscriber();
+        let uri = |n: usize| format!("a://{n:0>width$}", width = MAX_URI_BYTES - 4);
+        assert_eq!(subscriber.add("ada", &"x".repeat(MAX_URI_BYTES + 1)), Err(SubscriptionRefused::TooLong));
+        let added = (0..10_000).filter(|n| subscriber.add("ada", &format!("a:{n}")).is_ok()).count();
+        assert_eq!(added, MAX_SUBSCRIPTIONS);
+        assert_eq!(subscriber.add("ada", "a:x"), Err(SubscriptionRefused::TooMany));
+        // More sessions do not raise the limit.
+        let others: Vec<_> = (0..10).map(|_| updates.subscriber()).collect();
+        let refused = (0..10 * MAX_SUBSCRIPTIONS).find_map(|n| others[n / MAX_SUBSCRIPTIONS].add("ada", &uri(n)).err());
+        assert_eq!(refused, Some(SubscriptionRefused::NoRoom(QuotaExhausted::Own(MAX_CALLER_BYTES))));
+        others[9].add("bob", "a:bob").unwrap();
+        drop(others);
+        subscriber.remove("a:0");
+        subscriber.add("ada", "a:x").unwrap();
+        drop(subscriber);
+        assert_eq!((updates.bytes_of("ada"), updates.bytes_of("bob")), (0, 0));
+        assert!(updates.subscriptions().is_empty());
+    }
+
+    #[test]
+    fn what_was_cleared_is_not_told() {
+        let updates = ResourceUpdates::default();
+        let subscriber = updates.subscriber();
+        subscriber.add("ada", "a:1").unwrap();
+        updates.notify_changed("a:1");
+        subscriber.clear();
+        updates.notify_changed("a:1");
+        assert!(told(&subscriber).is_empty() && updates.subscriptions().is_empty());
+    }
+}

@@ -1,0 +1,239 @@
+//! `requestState`: the state of a call that waits for answers. The server seals it and sends it to
+//! the client, which returns it when it repeats the request with the answers. The server need not
+//! store the state, and the client can neither read nor change it (MCP 2026-07-28, "Multi
+//! Round-Trip Requests").
+//!
+//! A state is valid for one entry of one request of one caller, for ten minutes.
+
+mod binding;
+mod sealing;
+mod state_lifetime;
+#[cfg(test)]
+mod tests;
+mod used_states;
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use toolbay_model::{ApprovalState, CallJournal};
+use toolbay_private::{KEY, PrivateFolder};
+
+pub(crate) use self::binding::RequestBinding;
+use self::sealing::{StateClaim, StateSeal};
+pub(crate) use self::state_lifetime::{STATE_LIFETIME, unix_millis_now};
+use self::state_lifetime::{StateId, as_millis};
+pub(crate) use self::used_states::TicketRefused;
+use self::used_states::UsedStates;
+
+/// Maximum size of a state, in bytes: the largest journal that an operator can allow (1 MiB),
+/// encrypted and encoded as base64.
+pub(crate) const MAX_STATE_BYTES: usize = 2 << 20;
+
+/// Name of the file with the key.
+const KEY_FILE: &str = "key";
+
+/// Name of the file with the id of the servers that share a record, for servers that get their key
+/// from elsewhere.
+const SERVER_FILE: &str = "server";
+
+/// Seals states and unseals them, each for one entry. Cheap to clone.
+#[derive(Clone)]
+pub struct RequestStates(Arc<StatesInner>);
+
+struct StatesInner {
+    seal: StateSeal,
+    used: UsedStates,
+    /// Identifies the servers that share the record of used states.
+    server: [u8; KEY],
+    now: Box<dyn Fn() -> u64 + Send + Sync>,
+}
+
+/// The contents of an unsealed state.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct OpenedState {
+    /// The keys of the questions that were asked.
+    pub(crate) asked: Vec<String>,
+    /// The recorded state with which the call must continue.
+    pub(crate) journal: CallJournal,
+    /// The ticket that limits the state to one entry.
+    pub(crate) ticket: EntryTicket,
+}
+
+/// The right to one entry, which a state grants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EntryTicket {
+    id: StateId,
+    expires: u64,
+}
+
+/// The reason that a state is not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InvalidState {
+    /// It was changed, or made with another key.
+    Tampered,
+    /// It is too old.
+    Expired,
+    /// It belongs to another caller, method or request.
+    Foreign,
+    /// It was used before.
+    Used,
+    /// Another server has asked a person for an approval with it. Only that server has recorded
+    /// whether it was used.
+    Elsewhere,
+    /// The plugin or its grant has changed.
+    Outdated,
+}
+
+impl InvalidState {
+    /// Returns the reason as a word for programs.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tampered => "tampered",
+            Self::Expired => "expired",
+            Self::Foreign => "foreign",
+            Self::Used => "used",
+            Self::Elsewhere => "elsewhere",
+            Self::Outdated => "outdated",
+        }
+    }
+}
+
+/// Writes the reason and the remedy, for people and models.
+impl fmt::Display for InvalidState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self {
+            Self::Tampered => "was changed, or was not made by this server",
+            Self::Expired => "is older than 10 minutes",
+            Self::Foreign => {
+                "belongs to another request: its method and its parameters must be those that it was made for"
+            }
+            Self::Used => "was used before",
+            Self::Elsewhere => {
+                "is for an approval that another server with the same key has asked for: a yes counts only on that server"
+            }
+            Self::Outdated => "was made before the plugin or its grant changed",
+        };
+        write!(f, "requestState {what}. Send the request again without requestState.")
+    }
+}
+
+impl RequestStates {
+    /// Creates states with this key. The record of used states lasts as long as this value.
+    ///
+    /// # Errors
+    ///
+    /// The cryptographic library rejects the key.
+    pub fn in_memory(key: &[u8; KEY]) -> io::Result<Self> {
+        let mut server = [0; KEY];
+        getrandom::fill(&mut server).map_err(|error| io::Error::other(error.to_string()))?;
+        Self::from_parts(key, UsedStates::default(), server)
+    }
+
+    /// Opens the states whose key and record of used states are in this directory. Both outlive the
+    /// server, and all servers that use the directory share them. If `key` is given, it replaces
+    /// the key in the directory, for servers on several machines. Each of them then has its own
+    /// record, and an approval counts only on the server that has asked for it.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be read or written.
+    pub fn open(folder: PrivateFolder, key: Option<[u8; KEY]>) -> io::Result<Self> {
+        const LOST: &str = "calls that wait for answers cannot be continued";
+        let (key, server) = if let Some(key) = key {
+            (key, folder.key(SERVER_FILE, LOST)?)
+        } else {
+            // Every server that has this key uses this directory.
+            (folder.key(KEY_FILE, LOST)?, [0; KEY])
+        };
+        Self::from_parts(&key, UsedStates::in_folder(folder), server)
+    }
+
+    fn from_parts(key: &[u8; KEY], used: UsedStates, server: [u8; KEY]) -> io::Result<Self> {
+        let seal = StateSeal::new(key).ok_or_else(|| io::Error::other("the key of request states cannot be used"))?;
+        Ok(Self(Arc::new(StatesInner { seal, used, server, now: Box::new(unix_millis_now) })))
+    }
+
+    /// Seals the recorded state of a call, with the keys of the questions that are asked now.
+    ///
+    /// # Errors
+    ///
+    /// The state would be longer than [`MAX_STATE_BYTES`], or the system provides no random bytes; in words for the log.
+    pub(crate) fn seal(
+        &self,
+        binding: RequestBinding,
+        asked: Vec<String>,
+        journal: CallJournal,
+    ) -> Result<String, String> {
+        let mut id = StateId::default();
+        getrandom::fill(&mut id).map_err(|error| format!("the system provides no random bytes: {error}"))?;
+        let expires = (self.0.now)() + as_millis(STATE_LIFETIME);
+        // Only the server that has the record can tell whether an approval was used.
+        let server = (journal.approval != ApprovalState::Unasked).then_some(self.0.server);
+        let state = self.0.seal.seal(&StateClaim { id, expires, server, binding, asked, journal });
+        let state = state.ok_or("a request state cannot be encrypted")?;
+        if state.len() > MAX_STATE_BYTES {
+            return Err(format!("a request state would have {} bytes, and the most is {MAX_STATE_BYTES}", state.len()));
+        }
+        Ok(state)
+    }
+
+    /// Unseals a state of the request that `binding` describes. This does not use the state.
+    ///
+    /// # Errors
+    ///
+    /// The state is not accepted.
+    pub(crate) fn unseal(&self, state: &str, binding: RequestBinding) -> Result<OpenedState, InvalidState> {
+        if state.len() > MAX_STATE_BYTES {
+            return Err(InvalidState::Tampered);
+        }
+        let StateClaim { id, expires, server, binding: own, asked, journal } =
+            self.0.seal.open(state).ok_or(InvalidState::Tampered)?;
+        if own != binding {
+            return Err(InvalidState::Foreign);
+        }
+        if server.is_some_and(|server| server != self.0.server) {
+            return Err(InvalidState::Elsewhere);
+        }
+        if expires <= (self.0.now)() {
+            return Err(InvalidState::Expired);
+        }
+        Ok(OpenedState { asked, journal, ticket: EntryTicket { id, expires } })
+    }
+
+    /// Uses the entry that a state grants to `caller`. When this returns, the use is recorded.
+    ///
+    /// # Errors
+    ///
+    /// The entry was used before, the record is full, or the record cannot be written.
+    pub(crate) async fn redeem(&self, ticket: EntryTicket, caller: &str) -> Result<(), TicketRefused> {
+        let caller = caller.to_owned();
+        self.with_used_states(move |used, now| used.redeem(ticket.id, ticket.expires, &caller, now)).await
+    }
+
+    /// Restores an entry that was not started.
+    pub(crate) async fn restore(&self, ticket: EntryTicket) {
+        if let Err(error) = self.with_used_states(move |used, now| used.restore(ticket.id, ticket.expires, now)).await {
+            tracing::warn!("a request state that was not used cannot be used again: {error}");
+        }
+    }
+
+    /// Runs `work`, which reads and writes the record, on a thread that may block if it does I/O.
+    async fn with_used_states<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&UsedStates, u64) -> Result<T, TicketRefused> + Send + 'static,
+    ) -> Result<T, TicketRefused> {
+        let states = Arc::clone(&self.0);
+        if !states.used.does_blocking_io() {
+            return work(&states.used, (states.now)());
+        }
+        let work = tokio::task::spawn_blocking(move || work(&states.used, (states.now)()));
+        work.await.unwrap_or_else(|error| Err(TicketRefused::Unwritten(io::Error::other(error))))
+    }
+}
+
+impl fmt::Debug for RequestStates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RequestStates(…)")
+    }
+}

@@ -1,0 +1,215 @@
+//! Starts a call that is, or may become, a task, and responds to its request: immediately if the
+//! client requested a task, and otherwise when the call ends or takes long.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use serde_json::{Map, Value};
+use tokio::sync::oneshot;
+
+use crate::exchange::in_flight::RegisteredRequest;
+use crate::exchange::outbox::{Outbox, OutgoingMessage};
+use crate::exchange::quota::QuotaExhausted;
+use crate::host::caller::Caller;
+use crate::plugin_request::elicitation;
+use crate::plugin_request::request_run::{CallResponse, CompletedCall, EncodedCall, PendingCall};
+use crate::plugin_request::task_decision::TaskMode;
+use crate::protocol::jsonrpc::Error;
+use crate::protocol::revision::Revision;
+use crate::response::call_response;
+use crate::session::client_session::Session;
+use crate::tasks::{
+    LiveTask, NoRoom, TaskEnd, TaskObserver, TaskOptions, TaskPhase, TaskState, TaskTable, error_size, serialized_size,
+};
+
+/// Starts a call that is, or may become, a task.
+///
+/// # Errors
+///
+/// There is no capacity for a task that the client requested.
+pub(crate) async fn start(
+    session: &Arc<Session>,
+    caller: &Caller,
+    calling: Box<PendingCall>,
+    reply: &Outbox,
+) -> Result<(), Error> {
+    let (request, tasks) = (calling.registration().clone(), session.host.tasks().clone());
+    let revision = calling.revision();
+    let (phase, ttl) = match calling.task_mode() {
+        TaskMode::Task { ttl } => (TaskPhase::Kept, ttl),
+        TaskMode::Offered | TaskMode::None | TaskMode::Open(_) => (TaskPhase::Waited, None),
+    };
+    let live = tasks.create(&caller.name, revision, ttl, phase);
+    let live =
+        live.ok_or_else(|| call_response::internal_error("the system provides no random bytes").with_id(&request.id))?;
+    if phase == TaskPhase::Kept
+        && let Err(exhausted) = tasks.register(&live).await
+    {
+        session.in_flight.finish(&request);
+        return Err(too_many_tasks_error(&tasks, exhausted).with_id(&request.id));
+    }
+    // From this point, the call belongs to the caller of this request and not to a session.
+    let own = session.detached(Arc::new(caller.clone()));
+    if phase == TaskPhase::Waited {
+        live.attach_peer(calling.observer(session, reply, live.cancel.clone()));
+    }
+    let (sender, receiver) = oneshot::channel();
+    let running = run_task(tasks.clone(), Arc::clone(&live), own, calling, sender);
+    session.host.spawn(Box::pin(tasks.running().track_future(running)));
+    let (told, reply) = (Arc::clone(session), reply.clone());
+    session.spawn(async move {
+        respond(&told, &tasks, &live, &request, receiver, &reply).await;
+    });
+    Ok(())
+}
+
+/// Runs the call, and delivers its result to its current owner: the waiting request or the task.
+async fn run_task(
+    tasks: TaskTable,
+    live: Arc<LiveTask>,
+    session: Arc<Session>,
+    calling: Box<PendingCall>,
+    waiting: oneshot::Sender<CompletedCall>,
+) {
+    let updates = session.host.updates().clone();
+    let observer = Arc::new(TaskObserver { live: Arc::clone(&live), updates });
+    let traveling = AssertUnwindSafe(calling.run_as_task(&session, &live, observer)).catch_unwind();
+    let panicked = |_| CompletedCall {
+        told: Some(CallResponse::from_error(call_response::internal_error("a task panicked"))),
+        place: None,
+    };
+    let arrived = traveling.await.unwrap_or_else(panicked);
+    if live.decide_phase(TaskPhase::Given) == TaskPhase::Given {
+        // The receiver is gone only if the request was cancelled.
+        drop(waiting.send(arrived));
+        return;
+    }
+    let CompletedCall { told, place } = arrived;
+    let state = match told {
+        Some(CallResponse { result, .. }) => {
+            TaskState::Ended(Arc::new(build_result(result, &session, &tasks, &live).await))
+        }
+        None => TaskState::Cancelled,
+    };
+    drop(place);
+    live.set_state(state);
+    tasks.finish(&live).await;
+}
+
+/// Builds the result that the request would have received. A result that exceeds the memory for the
+/// results of its caller becomes an error.
+async fn build_result(
+    result: Result<Map<String, Value>, Error>,
+    session: &Session,
+    tasks: &TaskTable,
+    live: &LiveTask,
+) -> TaskEnd {
+    let task = live.task();
+    let extension = task.revision.features().tasks_extension;
+    let result = result.map(|mut result| {
+        session.add_common_members(&mut result, task.revision);
+        if extension { result } else { elicitation::with_related_task(result, &task.id) }
+    });
+    let bytes = result.as_ref().map_or_else(error_size, serialized_size);
+    match (tasks.reserve(live, bytes).await, result) {
+        (Ok(()), Ok(result)) => TaskEnd::from_result(&result)
+            .unwrap_or_else(|error| TaskEnd::failed(call_response::internal_error(&error.to_string()))),
+        (Ok(()), Err(error)) => TaskEnd::failed(error),
+        (Err(none), _) => TaskEnd::failed(lost_result_error(bytes, none)),
+    }
+}
+
+/// Returns the error for a result of `bytes` bytes that exceeds the available memory.
+fn lost_result_error(bytes: usize, none: NoRoom) -> Error {
+    let NoRoom::Exhausted(exhausted) = none else {
+        return call_response::internal_error("the time of a task was over");
+    };
+    let whose = if matches!(exhausted, QuotaExhausted::Own(_)) { "those of this caller" } else { "all of them" };
+    call_response::busy_error(&format!(
+        "The result was lost: it has {bytes} bytes, and of tasks {whose} can take {} bytes together (tasks.memory), more \
+         than what is left. Wait until some are forgotten, or have less returned, and call again.",
+        exhausted.limit()
+    ))
+}
+
+/// Returns the error for a task that exceeds the limits on tasks.
+fn too_many_tasks_error(tasks: &TaskTable, exhausted: QuotaExhausted) -> Error {
+    let TaskOptions { each, all, .. } = tasks.options();
+    let whose =
+        if matches!(exhausted, QuotaExhausted::Own(_)) { "This caller has" } else { "All callers together have" };
+    call_response::busy_error(&format!(
+        "{whose} as many tasks, or results of tasks, as can be kept: {each} of one caller and {all} in all (tasks.each, \
+         tasks.all, tasks.memory). Wait until some are forgotten."
+    ))
+}
+
+/// Responds to the request: with the result of the call, or with the task that it has become.
+async fn respond(
+    session: &Arc<Session>,
+    tasks: &TaskTable,
+    live: &Arc<LiveTask>,
+    request: &RegisteredRequest,
+    mut ended: oneshot::Receiver<CompletedCall>,
+    reply: &Outbox,
+) {
+    let revision = live.task().revision;
+    if live.phase() != TaskPhase::Kept {
+        let arrived = tokio::select! {
+            biased;
+            () = request.cancelled.cancelled() => {
+                live.cancel.cancel();
+                None
+            }
+            arrived = &mut ended => Some(arrived),
+            () = tokio::time::sleep(tasks.options().after) => None,
+        };
+        if let Some(arrived) = arrived {
+            return respond_with_end(session, request, arrived.ok(), revision, reply).await;
+        }
+        // A task that cannot be stored continues as the call of its request.
+        let kept = !request.cancelled.is_cancelled() && tasks.register(live).await.is_ok();
+        if live.decide_phase(if kept { TaskPhase::Kept } else { TaskPhase::Given }) == TaskPhase::Given {
+            if kept {
+                tasks.discard(live).await;
+            }
+            let arrived = tokio::select! {
+                biased;
+                () = request.cancelled.cancelled() => {
+                    live.cancel.cancel();
+                    None
+                }
+                arrived = ended => arrived.ok(),
+            };
+            return respond_with_end(session, request, arrived, revision, reply).await;
+        }
+    }
+    // From this point, clients poll the task, regardless of open streams.
+    live.detach_peer();
+    let task = live.task();
+    let result = if revision.features().tasks_extension {
+        let mut result = task.summary();
+        result.insert("resultType".into(), "task".into());
+        result
+    } else {
+        Map::from_iter([("task".to_owned(), task.summary().into())])
+    };
+    let answer = session.encode_result(&request.id, result, Some(revision));
+    if !EncodedCall::new(request.clone(), Some(answer), None).send(session, reply).await {
+        // No client knows that the task exists.
+        live.cancel.cancel();
+    }
+}
+
+/// Responds to the request with the result of its call.
+async fn respond_with_end(
+    session: &Session,
+    request: &RegisteredRequest,
+    arrived: Option<CompletedCall>,
+    revision: Revision,
+    reply: &Outbox,
+) {
+    let CompletedCall { told, place } = arrived.unwrap_or(CompletedCall { told: None, place: None });
+    let answer: Option<OutgoingMessage> = told.map(|told| told.encode(session, &request.id, revision));
+    EncodedCall::new(request.clone(), answer, place).send(session, reply).await;
+}

@@ -1,0 +1,384 @@
+//! Converts the answer to a call into the protocol response. Only this module maps errors to the
+//! protocol.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use toolbay_model::{
+    CallError, CallFailure, CallRejection, CallReply, CallResult, CallUsage, ErrorKind, Question, QuestionKind,
+    TargetKind,
+};
+
+use crate::exchange::resource_subscriptions::MAX_URI_BYTES;
+use crate::host::request_state::InvalidState;
+use crate::protocol::jsonrpc::{Error, INTERNAL_ERROR, INVALID_PARAMS};
+use crate::protocol::question_encoding;
+use crate::protocol::revision::Revision;
+use crate::response::result_encoding;
+
+/// Error code: the client did not declare a required capability (2026-07-28, "Error Codes").
+pub(crate) const MISSING_CAPABILITY: i32 = -32021;
+
+/// Error code: a resource does not exist (revisions with sessions, "Resources").
+const RESOURCE_NOT_FOUND: i32 = -32002;
+
+/// Error code: a plugin failed or was not entered, and the result cannot express this. The code is
+/// in the range that the specification leaves to implementations, and no SDK gives it another
+/// meaning.
+const PLUGIN_FAILED: i32 = -32010;
+
+/// Key of a call's usage in the result's `_meta`: `fuel`, `wall_ms`, `memory`.
+const USAGE_KEY: &str = "dev.toolbay/usage";
+
+/// Key of the error kind in a failed result's `_meta`, or in the data of an error.
+const ERROR_KIND_KEY: &str = "dev.toolbay/error";
+
+/// Key of the time in milliseconds after which a rejected call can be retried.
+const RETRY_AFTER_KEY: &str = "dev.toolbay/retry-after-ms";
+
+/// Maximum length of a quoted unknown name or URI, in bytes: it may be megabytes long.
+const MAX_QUOTED_BYTES: usize = 200;
+
+/// Returns the response to a request of this kind that entered a plugin, or should have: a result
+/// or a protocol error. Failures of tools are results, which the model reads. The other methods
+/// return errors.
+pub(crate) fn to_response(
+    answer: CallResult,
+    kind: TargetKind,
+    revision: Revision,
+    with_usage: bool,
+) -> Result<Map<String, Value>, Error> {
+    let usage = answer.usage.filter(|_| with_usage);
+    let failure = match answer.result {
+        Ok(reply) => {
+            let mut result = match reply {
+                CallReply::Tool(output) => result_encoding::tool_result(output, revision),
+                CallReply::Prompt(output) => result_encoding::prompt_result(output, revision),
+                CallReply::Resource(items) => result_encoding::resource_result(items, revision),
+                CallReply::Completion(completions) => result_encoding::completion_result(completions),
+                // Plugin entry handles questions. Only the protocol can answer them.
+                CallReply::Questions(_) => {
+                    return Err(internal_error(&format!("nobody answers the questions of a {kind}")));
+                }
+            };
+            add_meta(&mut result, usage.map(|usage| (USAGE_KEY, self::usage_json(usage))));
+            return Ok(result);
+        }
+        Err(failure) => failure,
+    };
+    let error_kind = failure.kind();
+    let failed = |text: &str| match kind {
+        TargetKind::Tool => Ok(self::failed_tool_result(text, error_kind, usage)),
+        _ => Err(error_with_kind(PLUGIN_FAILED, text, error_kind)),
+    };
+    match failure {
+        CallFailure::Unknown(TargetKind::Resource, uri) => Err(resource_not_found(&uri, revision)),
+        CallFailure::Unknown(kind, name) => {
+            Err(Error::new(INVALID_PARAMS, format!("Unknown {kind}: {}", truncate_quoted(&name))))
+        }
+        CallFailure::MissingCapabilities(missing) => Err(missing_capabilities(&missing, kind, revision)),
+        CallFailure::InvalidArguments { violations, example } => {
+            let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
+            let expected = match kind {
+                TargetKind::Tool => "the tool's input schema".to_owned(),
+                kind => format!("those of the {kind}"),
+            };
+            let example = example.map(|example| format!("\nFor example: {example}")).unwrap_or_default();
+            let text = format!("The arguments do not match {expected}:\n{}{example}", lines.join("\n"));
+            if kind == TargetKind::Tool && revision.features().invalid_arguments_are_results {
+                return failed(&text);
+            }
+            let data: Value = violations.iter().map(|v| json!({"pointer": v.pointer, "message": v.message})).collect();
+            Err(Error { data: Some(Box::new(data)), ..Error::new(INVALID_PARAMS, text) })
+        }
+        CallFailure::Outdated if revision.features().input_requests => Err(invalid_state_error(InvalidState::Outdated)),
+        CallFailure::Outdated => {
+            failed("The plugin or its grant changed while the call waited for an answer. Call again.")
+        }
+        CallFailure::Unapproved(unapproved) => failed(&unapproved.to_string()),
+        CallFailure::Oversized(output) => {
+            let mut result = result_encoding::tool_result(*output, revision);
+            result.insert("isError".into(), true.into());
+            add_meta(&mut result, Some((ERROR_KIND_KEY, error_kind.as_str().into())));
+            add_meta(&mut result, usage.map(|usage| (USAGE_KEY, self::usage_json(usage))));
+            Ok(result)
+        }
+        CallFailure::Rejected(rejection) => rejection_response(rejection, kind),
+        CallFailure::Call(CallError::InvalidArguments(text)) if kind != TargetKind::Tool => {
+            Err(error_with_kind(INVALID_PARAMS, &text, error_kind))
+        }
+        CallFailure::Call(error) => match error {
+            CallError::InvalidArguments(text) | CallError::Failed(text) => failed(&text),
+            CallError::Limit { limit, tool } => failed(&limit.message(&kind.to_string(), tool.as_deref())),
+            CallError::Denied { words, denied } => failed(&format!("{words}\n{denied}")),
+            CallError::Trap { .. } => failed(&format!("The {kind} crashed: {error}.")),
+            CallError::InvalidOutput(what) => failed(&format!("The {kind} returned invalid output: {what}.")),
+            CallError::Cancelled => failed("The call was stopped because the server is shutting down."),
+            CallError::Incapable(kinds) => {
+                Err(missing_capabilities(&QuestionKind::capabilities(&kinds), kind, revision))
+            }
+            CallError::Internal(what) => Err(internal_error(&what)),
+        },
+    }
+}
+
+fn missing_capabilities(missing: &Map<String, Value>, kind: TargetKind, revision: Revision) -> Error {
+    let names: Vec<&str> = missing.keys().map(String::as_str).collect();
+    let names = names.join(", ");
+    let message = format!("the {kind} requires client capabilities that were not declared: {names}");
+    let data = Some(Box::new(json!({"requiredCapabilities": missing})));
+    let code = if revision.features().capability_code { MISSING_CAPABILITY } else { INVALID_PARAMS };
+    Error { data, ..Error::new(code, message) }
+}
+
+/// Returns the result that asks the client questions. The client sends the state back with its
+/// answers.
+pub(crate) fn input_required_result(
+    questions: &[Question],
+    state: String,
+    usage: Option<CallUsage>,
+    revision: Revision,
+) -> Result<Map<String, Value>, Error> {
+    let requests = questions
+        .iter()
+        .map(|question| Ok((question.key.clone(), question_encoding::input_request(question, revision)?)));
+    let requests: Map<String, Value> = requests.collect::<Result<_, String>>().map_err(|what| internal_error(&what))?;
+    let mut result = Map::new();
+    result.insert("resultType".into(), "input_required".into());
+    result.insert("inputRequests".into(), requests.into());
+    result.insert("requestState".into(), state.into());
+    add_meta(&mut result, usage.map(|usage| (USAGE_KEY, self::usage_json(usage))));
+    Ok(result)
+}
+
+/// Returns the error for an invalid request state.
+pub(crate) fn invalid_state_error(why: InvalidState) -> Error {
+    let data = Some(Box::new(json!({"reason": why.as_str()})));
+    Error { data, ..Error::new(INVALID_PARAMS, why.to_string()) }
+}
+
+/// Returns the error for a resource that does not exist, or that the caller may not read.
+pub(crate) fn resource_not_found(uri: &str, revision: Revision) -> Error {
+    let code = if revision.features().not_found_code { RESOURCE_NOT_FOUND } else { INVALID_PARAMS };
+    let whole = uri.get(..uri.floor_char_boundary(MAX_URI_BYTES)).unwrap_or_default();
+    let data = Some(Box::new(json!({"uri": whole})));
+    Error { data, ..Error::new(code, format!("Resource not found: {}", truncate_quoted(uri))) }
+}
+
+/// Returns the error for a skill or a directory that does not exist, or that the caller may not
+/// read. `what` is the beginning of the message.
+pub(crate) fn not_found_at(uri: &str, what: &str) -> Error {
+    let whole = uri.get(..uri.floor_char_boundary(MAX_URI_BYTES)).unwrap_or_default();
+    let data = Some(Box::new(json!({"uri": whole})));
+    Error { data, ..Error::new(INVALID_PARAMS, format!("{what}: {}", truncate_quoted(uri))) }
+}
+
+fn rejection_response(rejection: CallRejection, kind: TargetKind) -> Result<Map<String, Value>, Error> {
+    // Rounds up: a retry that is slightly early would be rejected again.
+    let milliseconds = |wait: Duration| u64::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
+    let (wait, mut text) = (rejection.retry_after.map(milliseconds), rejection.reason.message(&kind.to_string()));
+    if let Some(wait) = wait {
+        write!(text, " Retry after {wait} ms.").ok();
+    }
+    let error_kind = rejection.reason.kind();
+    if kind == TargetKind::Tool {
+        let mut result = failed_tool_result(&text, error_kind, None);
+        add_meta(&mut result, wait.map(|wait| (RETRY_AFTER_KEY, wait.into())));
+        return Ok(result);
+    }
+    let data = match wait {
+        Some(wait) => json!({ERROR_KIND_KEY: error_kind.as_str(), RETRY_AFTER_KEY: wait}),
+        None => json!({ERROR_KIND_KEY: error_kind.as_str()}),
+    };
+    Err(Error { data: Some(Box::new(data)), ..Error::new(PLUGIN_FAILED, text) })
+}
+
+/// Returns the error for a request that the server has no capacity for now.
+pub(crate) fn busy_error(text: &str) -> Error {
+    error_with_kind(PLUGIN_FAILED, text, ErrorKind::Busy)
+}
+
+/// Returns an error with its kind in `data`. A failure that the plugin itself reports has no error
+/// kind.
+fn error_with_kind(code: i32, text: &str, kind: ErrorKind) -> Error {
+    let data = Some(kind)
+        .filter(|kind| *kind != ErrorKind::Failed)
+        .map(|kind| Box::new(json!({ERROR_KIND_KEY: kind.as_str()})));
+    Error { data, ..Error::new(code, text) }
+}
+
+/// Truncates a name or URI.
+fn truncate_quoted(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(MAX_QUOTED_BYTES)).unwrap_or_default()
+}
+
+/// Logs a server error with a number, and returns a protocol error that contains only the number.
+pub(crate) fn internal_error(what: &str) -> Error {
+    static COUNT: AtomicU64 = AtomicU64::new(1);
+    let id = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    tracing::error!(id, "internal error: {what}");
+    Error::new(INTERNAL_ERROR, format!("Internal error {id}. See the server's log for details."))
+}
+
+fn failed_tool_result(text: &str, kind: ErrorKind, usage: Option<CallUsage>) -> Map<String, Value> {
+    let mut result = Map::new();
+    result.insert("content".into(), vec![result_encoding::text(text)].into());
+    result.insert("isError".into(), true.into());
+    // A failure that the plugin itself reports has no error kind.
+    let told = Some(kind).filter(|kind| *kind != ErrorKind::Failed);
+    add_meta(&mut result, told.map(|kind| (ERROR_KIND_KEY, kind.as_str().into())));
+    add_meta(&mut result, usage.map(|usage| (USAGE_KEY, self::usage_json(usage))));
+    result
+}
+
+fn add_meta(result: &mut Map<String, Value>, member: Option<(&str, Value)>) {
+    if let Some((key, value)) = member
+        && let Some(meta) = result.entry("_meta").or_insert_with(|| json!({})).as_object_mut()
+    {
+        meta.insert(key.into(), value);
+    }
+}
+
+fn usage_json(usage: CallUsage) -> Value {
+    // Microseconds suffice; more digits would only make responses longer.
+    let wall_ms = (usage.wall.as_secs_f64() * 1e6).round() / 1e3;
+    let mut used = Map::new();
+    used.extend(
+        [("fuel", usage.fuel.into()), ("wall_ms", wall_ms.into()), ("memory", usage.memory.into())].map(to_member),
+    );
+    // Most calls use no network.
+    if usage.http_requests > 0 {
+        used.extend(
+            [("http_requests", usage.http_requests.into()), ("http_bytes", usage.http_bytes.into())].map(to_member),
+        );
+    }
+    if usage.tcp_connections > 0 {
+        used.extend(
+            [("tcp_connections", usage.tcp_connections.into()), ("tcp_bytes", usage.tcp_bytes.into())].map(to_member),
+        );
+    }
+    used.into()
+}
+
+fn to_member((name, value): (&str, Value)) -> (String, Value) {
+    (name.to_owned(), value)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use toolbay_model::{CallRejection, CapacityLimit, Limit, RateLimit, RejectionReason, SchemaViolation, ToolOutput};
+
+    use super::*;
+
+    fn told(failure: CallFailure, revision: Revision) -> Value {
+        told_of(failure, TargetKind::Tool, revision)
+    }
+
+    fn told_of(failure: CallFailure, kind: TargetKind, revision: Revision) -> Value {
+        match to_response(CallResult { result: Err(failure), usage: None }, kind, revision, true) {
+            Ok(result) => result.into(),
+            Err(error) => json!({"code": error.code, "message": error.message, "data": error.data}),
+        }
+    }
+
+    #[test]
+    fn every_failure_as_the_client_receives_it() {
+        let violation = || SchemaViolation { pointer: "/a".into(), message: "1 is not of type \"string\"".into() };
+        let latest = Revision::NEWEST_SESSION;
+        let refused =
+            |reason| CallFailure::Rejected(CallRejection { reason, retry_after: Some(Duration::from_micros(249_001)) });
+        let limit = RateLimit::per_minute(60).unwrap();
+        let cases = [
+            told(CallFailure::Unknown(TargetKind::Tool, "x".into()), latest),
+            told(CallFailure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))])), latest),
+            told(
+                CallFailure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))])),
+                Revision::NEWEST,
+            ),
+            told(CallFailure::InvalidArguments { violations: vec![violation()], example: None }, latest),
+            told(CallFailure::InvalidArguments { violations: vec![violation()], example: None }, Revision::V2025_06_18),
+            told(refused(RejectionReason::Busy { bound: CapacityLimit::Server, most: 64 }), latest),
+            told(refused(RejectionReason::Busy { bound: CapacityLimit::Plugin, most: 16 }), latest),
+            told(refused(RejectionReason::Busy { bound: CapacityLimit::Target, most: 15 }), latest),
+            told(refused(RejectionReason::Busy { bound: CapacityLimit::Client, most: 32 }), latest),
+            told(refused(RejectionReason::Busy { bound: CapacityLimit::Queue, most: 1024 }), latest),
+            told(refused(RejectionReason::ToolRate(limit)), latest),
+            told(refused(RejectionReason::ClientRate(limit)), latest),
+            told(refused(RejectionReason::Disabled), latest),
+            told(CallFailure::Rejected(CallRejection { reason: RejectionReason::Resting, retry_after: None }), latest),
+            told(CallFailure::Call(CallError::InvalidArguments("no such city".into())), latest),
+            told(CallFailure::Call(CallError::Failed("no luck".into())), latest),
+            told(CallFailure::Call(CallError::limit(Limit::Fuel(1000))), latest),
+            told(
+                CallFailure::Call(CallError::Denied {
+                    words: "no weather".into(),
+                    denied: "https://evil.example is not among the origins that this tool may send requests to.".into(),
+                }),
+                latest,
+            ),
+            told(
+                CallFailure::Call(CallError::Trap { what: "unreachable".into(), stderr: Some("boom".into()) }),
+                latest,
+            ),
+            told(CallFailure::Call(CallError::InvalidOutput("(root): no".into())), latest),
+            told(CallFailure::Call(CallError::Cancelled), latest),
+        ];
+        insta::assert_snapshot!(cases.map(|case| case.to_string()).join("\n"));
+    }
+
+    #[test]
+    fn every_failure_without_a_result_as_the_client_receives_it() {
+        let violation = || SchemaViolation { pointer: "/a".into(), message: "is required".into() };
+        let latest = Revision::NEWEST_SESSION;
+        let busy = RejectionReason::Busy { bound: CapacityLimit::Server, most: 64 };
+        let refused =
+            |reason| CallFailure::Rejected(CallRejection { reason, retry_after: Some(Duration::from_micros(249_001)) });
+        let missing = || CallFailure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))]));
+        let long = format!("test://{}", "x".repeat(MAX_URI_BYTES));
+        let no_resource = |uri: &str| CallFailure::Unknown(TargetKind::Resource, uri.to_owned());
+        let of_prompt = |failure, revision| told_of(failure, TargetKind::Prompt, revision);
+        let cases = [
+            of_prompt(CallFailure::Unknown(TargetKind::Prompt, "x".into()), latest),
+            of_prompt(missing(), latest),
+            of_prompt(missing(), Revision::NEWEST),
+            of_prompt(CallFailure::InvalidArguments { violations: vec![violation()], example: None }, latest),
+            of_prompt(refused(busy), latest),
+            of_prompt(refused(RejectionReason::ToolRate(RateLimit::per_minute(60).unwrap())), Revision::NEWEST),
+            of_prompt(CallFailure::Call(CallError::InvalidArguments("no such city".into())), latest),
+            of_prompt(CallFailure::Call(CallError::Failed("no luck".into())), latest),
+            of_prompt(CallFailure::Call(CallError::limit(Limit::Fuel(1000))), latest),
+            of_prompt(CallFailure::Call(CallError::Trap { what: "unreachable".into(), stderr: None }), latest),
+            of_prompt(CallFailure::Call(CallError::Cancelled), latest),
+            told_of(no_resource("test://x"), TargetKind::Resource, Revision::V2024_11_05),
+            told_of(no_resource("test://x"), TargetKind::Resource, latest),
+            told_of(no_resource("test://x"), TargetKind::Resource, Revision::NEWEST),
+            told_of(CallFailure::Call(CallError::InvalidOutput("(root): no".into())), TargetKind::Resource, latest),
+            told_of(CallFailure::Unknown(TargetKind::Template, "test://{x}".into()), TargetKind::Template, latest),
+        ];
+        insta::assert_snapshot!(cases.map(|case| case.to_string()).join("\n"));
+        let error = told_of(no_resource(&long), TargetKind::Resource, latest);
+        assert_eq!(error["data"]["uri"].as_str().unwrap().len(), MAX_URI_BYTES);
+        assert!(error["message"].as_str().unwrap().len() < 2 * MAX_QUOTED_BYTES);
+    }
+
+    #[test]
+    fn the_client_learns_only_the_number_of_an_internal_error() {
+        let error = internal_error("secret path");
+        assert_eq!(error.code, INTERNAL_ERROR);
+        assert!(!error.message.contains("secret"), "{}", error.message);
+    }
+
+    #[test]
+    fn usage_can_be_switched_off() {
+        let answer =
+            || CallResult { result: Ok(CallReply::Tool(ToolOutput::default())), usage: Some(CallUsage::default()) };
+        let on = to_response(answer(), TargetKind::Tool, Revision::NEWEST, true).unwrap();
+        let off = to_response(answer(), TargetKind::Tool, Revision::NEWEST, false).unwrap();
+        assert_eq!(on["_meta"][USAGE_KEY]["fuel"], 0);
+        assert_eq!(Value::Object(off), json!({"content": []}));
+    }
+}

@@ -1,0 +1,272 @@
+//! Authentication: bearer tokens, or anonymous callers if the configuration allows them.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use axum::response::{IntoResponse as _, Response};
+use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use http::{HeaderMap, StatusCode};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use toolbay_model::CallerPreferences;
+
+use super::address::ListenAddress;
+use super::oauth::{TokenVerifier, VerifiedToken};
+use super::options::{BearerToken, HttpOptions};
+use super::peer::PeerSource;
+use super::reauthorization::CallerTrust;
+use super::unauthorized::{AuthDenial, token_hash};
+use crate::host::caller::Caller;
+use crate::host::interface::{ClientShare, Host};
+use crate::lists::access_rights::CallerRights;
+
+/// Time for which the share of an idle caller is retained, and with it the state of its rate limit.
+const SHARE_IDLE_TIMEOUT: Duration = Duration::from_mins(10);
+
+/// Number of shares above which the shares of idle callers are dropped. Callers with a session or a
+/// request count too, but their number has separate limits.
+const MAX_SHARES: usize = 1024;
+
+/// Authenticates callers.
+pub(super) struct AuthGate {
+    known: ArcSwap<TokenTable>,
+    oauth: Option<TokenVerifier>,
+    /// If set, other machines can reach the server.
+    reachable: bool,
+    /// If set, host names are configured (`http.hosts`). In that case a proxy on this machine may
+    /// forward requests of other machines.
+    named: AtomicBool,
+    shares: Mutex<HashMap<String, CallerShare>>,
+}
+
+/// The configured tokens, which can change at runtime.
+struct TokenTable {
+    tokens: HashMap<[u8; 32], ListedToken>,
+    /// If set, callers need no token.
+    open: bool,
+    /// Cancelled when tokens become required.
+    closed: CancellationToken,
+}
+
+/// A configured token.
+struct ListedToken {
+    token: BearerToken,
+    caller: Arc<Caller>,
+    /// Cancelled when the token is removed or its permissions change.
+    revoked: CancellationToken,
+}
+
+impl TokenTable {
+    /// Creates the table of these tokens. Tokens that are also in `before` keep their rate limit
+    /// state. `needed` is set if there are tokens of another kind.
+    fn new(tokens: &[BearerToken], needed: bool, before: Option<&Self>, host: &dyn Host) -> Self {
+        let listed = |token: &BearerToken| {
+            let same = before.and_then(|before| before.tokens.get(&token.sha256)).filter(|old| old.token == *token);
+            let (caller, revoked) = if let Some(same) = same {
+                (Arc::clone(&same.caller), same.revoked.clone())
+            } else {
+                let name = format!("token:{}", token.name);
+                let mut others = before.iter().flat_map(|before| before.tokens.values());
+                let owners = others.find(|old| old.caller.name == name);
+                let client = owners.map_or_else(|| host.client(&name), |owners| Arc::clone(&owners.caller.client));
+                let (rights, preferences) = (token.rights.clone(), token.preferences);
+                (Arc::new(Caller { name, rights, client, preferences }), CancellationToken::new())
+            };
+            (token.sha256, ListedToken { token: token.clone(), caller, revoked })
+        };
+        // Once tokens were configured, no caller is accepted without one.
+        let open = !needed && tokens.is_empty() && before.is_none_or(|before| before.open);
+        let closed = before.filter(|before| before.open == open).map(|before| before.closed.clone());
+        Self { tokens: tokens.iter().map(listed).collect(), open, closed: closed.unwrap_or_default() }
+    }
+
+    /// Revokes the tokens that are not in `next`.
+    fn revoke_missing(&self, next: &Self) {
+        for (hash, listed) in &self.tokens {
+            if next.tokens.get(hash).is_none_or(|next| next.token != listed.token) {
+                listed.revoked.cancel();
+            }
+        }
+        if self.open && !next.open {
+            self.closed.cancel();
+        }
+    }
+}
+
+/// One caller's share of the server.
+struct CallerShare {
+    client: Arc<dyn ClientShare>,
+    used: Instant,
+}
+
+impl CallerShare {
+    /// Returns whether no session and no request of the caller uses the share.
+    fn is_idle(&self) -> bool {
+        Arc::strong_count(&self.client) == 1
+    }
+}
+
+impl AuthGate {
+    /// Creates a gate with these options, for a listener at `address`.
+    ///
+    /// # Errors
+    ///
+    /// The keys of the authorization server cannot be read.
+    pub(super) fn new(options: &HttpOptions, address: &ListenAddress, host: &dyn Host) -> Result<Self, String> {
+        Ok(Self {
+            known: ArcSwap::from_pointee(TokenTable::new(&options.tokens, options.oauth.is_some(), None, host)),
+            oauth: options.oauth.clone().map(TokenVerifier::new).transpose()?,
+            reachable: !address.is_local(),
+            named: AtomicBool::new(!options.hosts.is_empty()),
+            shares: Mutex::default(),
+        })
+    }
+
+    /// Sets whether host names are configured.
+    pub(super) fn set_has_hosts(&self, named: bool) {
+        self.named.store(named, Ordering::Relaxed);
+    }
+
+    /// Replaces the tokens. Sessions and streams that were opened with removed tokens end.
+    pub(super) fn set_tokens(&self, tokens: &[BearerToken], host: &dyn Host) {
+        let before = self.known.load_full();
+        let next = Arc::new(TokenTable::new(tokens, self.oauth.is_some(), Some(&before), host));
+        self.known.store(Arc::clone(&next));
+        before.revoke_missing(&next);
+    }
+
+    /// Returns the caller of a request, and the validity of its credentials.
+    ///
+    /// # Errors
+    ///
+    /// The request has no token, or one that is invalid or lacks a required scope.
+    pub(super) fn authenticate(
+        &self,
+        headers: &HeaderMap,
+        peer: PeerSource,
+        host: &dyn Host,
+    ) -> Result<(Arc<Caller>, CallerTrust), AuthDenial> {
+        let known = self.known.load();
+        if known.open {
+            let name = peer.caller_name();
+            let client = self.client_share(&name, host);
+            let caller = Caller { name, rights: CallerRights::All, client, preferences: CallerPreferences::default() };
+            return Ok((Arc::new(caller), CallerTrust::Standing(known.closed.clone())));
+        }
+        let token = bearer_token(headers)?;
+        if let Some(listed) = known.tokens.get(&token_hash(token)) {
+            return Ok((Arc::clone(&listed.caller), CallerTrust::Standing(listed.revoked.clone())));
+        }
+        let oauth = self.oauth.as_ref().ok_or(AuthDenial::Invalid("it is unknown"))?;
+        let VerifiedToken { name, scopes, trust } = oauth.verify(token)?;
+        let client = self.client_share(&name, host);
+        let rights = oauth.options().rights(scopes.iter().map(String::as_str));
+        let caller = Caller { name, rights, client, preferences: CallerPreferences::default() };
+        Ok((Arc::new(caller), CallerTrust::Token(trust)))
+    }
+
+    /// Checks that a request comes from an operator, who may see the activity of all callers. If
+    /// tokens are required, an operator needs one with `admin`. Otherwise every client is an
+    /// operator, provided that only this machine can reach the server and no proxy is expected to
+    /// forward requests of others.
+    ///
+    /// # Errors
+    ///
+    /// The request is not from an operator.
+    pub(super) fn check_operator(&self, headers: &HeaderMap) -> Result<(), AuthDenial> {
+        let known = self.known.load();
+        if known.open {
+            return if self.reachable || self.named.load(Ordering::Relaxed) { Err(AuthDenial::Admin) } else { Ok(()) };
+        }
+        let token = bearer_token(headers)?;
+        match known.tokens.get(&token_hash(token)) {
+            Some(listed) if listed.token.admin => Ok(()),
+            Some(_) => Err(AuthDenial::Admin),
+            None => {
+                self.oauth.as_ref().ok_or(AuthDenial::Invalid("it is unknown"))?.verify(token)?;
+                Err(AuthDenial::Admin)
+            }
+        }
+    }
+
+    /// Returns the share of the caller with this name, which is created on first use.
+    fn client_share(&self, name: &str, host: &dyn Host) -> Arc<dyn ClientShare> {
+        let now = Instant::now();
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(share) = shares.get_mut(name) {
+            share.used = now;
+            return Arc::clone(&share.client);
+        }
+        if shares.len() >= MAX_SHARES {
+            shares.retain(|_, share| !share.is_idle() || now.duration_since(share.used) < SHARE_IDLE_TIMEOUT);
+        }
+        // Too many callers: evict the idle share that was used longest ago. Its caller starts with
+        // a new share when it returns.
+        if shares.len() >= MAX_SHARES {
+            let idle = shares.iter().filter(|(_, share)| share.is_idle());
+            let oldest = idle.min_by_key(|(_, share)| share.used).map(|(name, _)| name.clone());
+            oldest.and_then(|name| shares.remove(&name));
+        }
+        let client = host.client(name);
+        shares.insert(name.to_owned(), CallerShare { client: Arc::clone(&client), used: now });
+        client
+    }
+
+    /// Returns the verifier of OAuth tokens, if OAuth is configured.
+    pub(super) fn oauth(&self) -> Option<&TokenVerifier> {
+        self.oauth.as_ref()
+    }
+
+    /// Returns the response to a rejected request, with a `WWW-Authenticate` challenge.
+    pub(super) fn challenge(&self, denied: &AuthDenial) -> Response {
+        let (status, error) = match denied {
+            AuthDenial::Missing => (StatusCode::UNAUTHORIZED, None),
+            AuthDenial::Invalid(_) | AuthDenial::Differs(..) => (StatusCode::UNAUTHORIZED, Some("invalid_token")),
+            AuthDenial::Scope | AuthDenial::Admin | AuthDenial::StepUp(_) => {
+                (StatusCode::FORBIDDEN, Some("insufficient_scope"))
+            }
+        };
+        let text = denied.to_string();
+        let mut challenge = "Bearer realm=\"toolbay\"".to_owned();
+        if let Some(error) = error {
+            let _ = write!(challenge, ", error=\"{error}\", error_description=\"{text}\"");
+        }
+        if let Some(oauth) = &self.oauth {
+            let _ = write!(challenge, ", resource_metadata=\"{}\"", oauth.metadata_url());
+            // Clients request exactly these scopes. A client without a token is offered the scopes
+            // of all tools.
+            let options = oauth.options();
+            let scopes: Vec<&str> = match denied {
+                AuthDenial::StepUp(scopes) => scopes.iter().map(String::as_str).collect(),
+                AuthDenial::Scope | AuthDenial::Admin => options.scopes.iter().map(String::as_str).collect(),
+                AuthDenial::Missing | AuthDenial::Invalid(_) | AuthDenial::Differs(..) => {
+                    options.all_scopes().into_iter().collect()
+                }
+            };
+            if !scopes.is_empty() {
+                let _ = write!(challenge, ", scope=\"{}\"", scopes.join(" "));
+            }
+        }
+        (status, [(WWW_AUTHENTICATE, challenge)], text).into_response()
+    }
+}
+
+/// Returns the bearer token of a request. Tokens in the URL are not accepted, because URLs are
+/// logged.
+fn bearer_token(headers: &HeaderMap) -> Result<&str, AuthDenial> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let (value, none) = (values.next().ok_or(AuthDenial::Missing)?, values.next());
+    let text = value
+        .to_str()
+        .ok()
+        .filter(|_| none.is_none())
+        .ok_or(AuthDenial::Invalid("the Authorization header is malformed"))?;
+    match text.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty() => Ok(token.trim()),
+        _ => Err(AuthDenial::Missing),
+    }
+}

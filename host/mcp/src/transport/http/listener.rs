@@ -1,0 +1,273 @@
+//! Accepts connections, limits their number, time and memory, and shuts them down gracefully.
+
+use std::convert::Infallible;
+use std::io;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::response::{IntoResponse as _, Response};
+use http::header::{CONNECTION, RETRY_AFTER};
+use http::{HeaderValue, Request, StatusCode};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+use toolbay_tls::ReloadingTls;
+use tower_service::Service as _;
+
+use super::connection_scheduler::FairScheduler;
+use super::connection_stream::HttpLink;
+use super::excess_connections::{ADMISSION_TIMEOUT, OVERFLOW_HEAD_TIMEOUT, OverflowConnections, OverflowSlot};
+use super::lingering_close::{self, TrackedBody, UnreadBody};
+use super::options::HttpOptions;
+use super::peer::{HttpPeer, PeerSource};
+use super::sockets::{SocketListener, SocketStream};
+use super::write_timeout::{self, ConnectionSocket};
+use crate::exchange::quota::{QuotaPortion, SharedQuota};
+use crate::session::client_session::SessionLife;
+
+/// Pause after a failed accept, such as too many open files: another connection must close first.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
+
+/// Timeout for writing the responses to stopped requests.
+const FINAL_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Maximum bytes that a connection buffers for reading or writing. Also the maximum length of the
+/// head of a request.
+const MAX_BUFFER_BYTES: usize = 64 << 10;
+
+/// Paths that are also served on connections beyond the limit.
+pub(super) const PROBE_PATHS: [&str; 2] = ["/healthz", "/readyz"];
+
+/// Number of connections to accept before yielding to other tasks.
+const MAX_ACCEPTS_PER_TURN: usize = 4;
+
+/// Value of `Retry-After`, in seconds, for a connection that gets no place.
+const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("5");
+
+/// The state that all connections share.
+struct ListenerState {
+    router: Router,
+    places: Arc<SharedQuota>,
+    turns: Arc<FairScheduler>,
+    reserve: Arc<OverflowConnections>,
+    idle: Duration,
+    write_timeout: Duration,
+    tls: Option<Arc<ReloadingTls>>,
+    stop: CancellationToken,
+}
+
+/// Serves until `life.closing`; running requests may then continue for `grace`. Each connection takes one of `places`.
+pub(super) async fn serve(
+    listener: SocketListener,
+    router: Router,
+    places: Arc<SharedQuota>,
+    options: &HttpOptions,
+    life: &SessionLife,
+    grace: Duration,
+) -> io::Result<()> {
+    let (connections, ended, stop) = (TaskTracker::new(), CancellationToken::new(), &life.closing);
+    let shared = Arc::new(ListenerState {
+        router,
+        places,
+        turns: Arc::default(),
+        reserve: Arc::default(),
+        idle: options.idle,
+        write_timeout: options.write_timeout,
+        tls: options.tls.clone(),
+        stop: stop.clone(),
+    });
+    listener.limit_receive_buffers()?;
+    let turns = Arc::clone(&shared.turns);
+    let _passes = AbortOnDropHandle::new(tokio::spawn(async move { turns.run_passes().await }));
+    let mut at_once = 0;
+    loop {
+        let accepted = tokio::select! {
+            () = stop.cancelled() => break,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, source)) => {
+                let network: Arc<str> = source.network().into();
+                let serving = serve_connection(stream, source, Arc::clone(&network), Arc::clone(&shared));
+                let serving = shared.turns.schedule(&network, serving);
+                let ended = ended.clone();
+                connections.spawn(async move {
+                    // Dropped at the end of the grace time, regardless of its state.
+                    ended.run_until_cancelled(serving).await;
+                });
+                at_once += 1;
+                if at_once == MAX_ACCEPTS_PER_TURN {
+                    at_once = 0;
+                    tokio::task::yield_now().await;
+                }
+            }
+            // The peer disconnected before it was accepted.
+            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset) => {
+            }
+            Err(error) => {
+                tracing::warn!(%error, "failed to accept a connection");
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
+            }
+        }
+    }
+    drop(listener);
+    connections.close();
+    if tokio::time::timeout(grace, connections.wait()).await.is_err() {
+        tracing::warn!("stopped requests that were still running when the grace time ended (server.grace)");
+        life.stopped.cancel();
+        // Waits only as long as it takes to write the responses.
+        if tokio::time::timeout(FINAL_WRITE_TIMEOUT, connections.wait()).await.is_err() {
+            ended.cancel();
+            connections.wait().await;
+        }
+    }
+    Ok(())
+}
+
+/// The admission state of a connection: it has a place, or waits in the overflow until it has one.
+enum ConnectionStanding {
+    Place(#[expect(dead_code, reason = "held for its Drop")] QuotaPortion),
+    Reserve(Arc<OverflowSlot>),
+}
+
+async fn serve_connection(stream: SocketStream, source: PeerSource, network: Arc<str>, shared: Arc<ListenerState>) {
+    let (standing, head, taken) = if let Ok(place) = shared.places.try_reserve(&network, 1) {
+        (ConnectionStanding::Place(place), shared.idle, CancellationToken::new())
+    } else {
+        let seat = Arc::new(shared.reserve.acquire(&network));
+        let taken = seat.taken.clone();
+        (ConnectionStanding::Reserve(seat), shared.idle.min(OVERFLOW_HEAD_TIMEOUT), taken)
+    };
+    let standing = Arc::new(Mutex::new(standing));
+    let peer = HttpPeer { source, half_closed: CancellationToken::new() };
+    let half_closed = peer.half_closed.clone();
+    let stream = Arc::new(stream);
+    let pace = Arc::new(shared.turns.read_pace(&network));
+    let wire = ConnectionSocket::new(Arc::clone(&stream), Arc::clone(&pace), shared.write_timeout);
+    let link = match &shared.tls {
+        None => HttpLink::Plain(wire),
+        Some(tls) => {
+            // The handshake has the same place and timeout as the head of a request.
+            let secured = tokio::select! {
+                secured = tokio::time::timeout(head, tls.accept(wire)) => secured,
+                () = wait_for_eviction(&standing, &taken) => return,
+                () = shared.stop.cancelled() => return,
+            };
+            match secured {
+                Ok(Ok(secured)) => HttpLink::Tls(Box::new(secured)),
+                Ok(Err(error)) => {
+                    tracing::debug!(peer = %source, %error, "a connection ended in its handshake");
+                    return;
+                }
+                Err(_elapsed) => return,
+            }
+        }
+    };
+    let io = TokioIo::new(link);
+    let (serving, at) = (Arc::clone(&shared), Arc::clone(&standing));
+    let (from, unread) = (Arc::clone(&network), UnreadBody::default());
+    let noted = unread.clone();
+    let answer = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer.clone());
+        let request = request.map(|body| noted.track(body));
+        let (shared, standing, network) = (Arc::clone(&serving), Arc::clone(&at), Arc::clone(&from));
+        async move { Ok::<Response<Body>, Infallible>(serve_request(&shared, &standing, &network, request).await) }
+    });
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(head)
+        .max_buf_size(MAX_BUFFER_BYTES)
+        // A peer that has sent its request and closed its side still receives the response.
+        .half_close(true)
+        .serve_connection(io, answer);
+    let mut serving = pin!(serving);
+    let leaving = async {
+        write_timeout::wait_half_closed(&stream).await?;
+        half_closed.cancel();
+        write_timeout::wait_closed(&stream).await;
+        Ok::<_, io::Error>(())
+    };
+    let mut leaving = pin!(leaving);
+    let served = tokio::select! {
+        served = serving.as_mut() => served,
+        // Its pending work is cancelled.
+        _ = leaving.as_mut() => return,
+        () = wait_for_eviction(&standing, &taken) => {
+            serving.as_mut().graceful_shutdown();
+            drop(tokio::time::timeout(FINAL_WRITE_TIMEOUT, serving).await);
+            return;
+        }
+        () = shared.stop.cancelled() => {
+            // Finishes the current response, then closes the connection.
+            serving.as_mut().graceful_shutdown();
+            tokio::select! {
+                served = serving => served,
+                _ = leaving => return,
+            }
+        }
+    };
+    match served {
+        Ok(()) if unread.may_have_more() => {
+            tokio::select! {
+                () = lingering_close::drain(&stream, &pace) => {}
+                () = wait_for_eviction(&standing, &taken) => {}
+                () = shared.stop.cancelled() => {}
+            }
+        }
+        Ok(()) => {}
+        Err(error) => tracing::debug!(peer = %source, %error, "a connection ended"),
+    }
+}
+
+/// Waits until a connection in the overflow has lost its slot. Never returns for a connection that
+/// has obtained a place meanwhile.
+async fn wait_for_eviction(standing: &Mutex<ConnectionStanding>, taken: &CancellationToken) {
+    taken.cancelled().await;
+    if matches!(*lock_standing(standing), ConnectionStanding::Place(_)) {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Handles one request as soon as the connection has a place. Health probes need no place.
+async fn serve_request(
+    shared: &ListenerState,
+    standing: &Mutex<ConnectionStanding>,
+    network: &str,
+    request: Request<TrackedBody>,
+) -> Response {
+    let seat = match &*lock_standing(standing) {
+        ConnectionStanding::Place(_) => None,
+        ConnectionStanding::Reserve(seat) => Some(Arc::clone(seat)),
+    };
+    if let Some(seat) = seat
+        && !PROBE_PATHS.contains(&request.uri().path())
+    {
+        let place = tokio::select! {
+            biased;
+            place = shared.places.reserve(network, 1) => place,
+            () = seat.taken.cancelled() => return too_many_connections(),
+            () = shared.stop.cancelled() => return too_many_connections(),
+            () = tokio::time::sleep(ADMISSION_TIMEOUT) => return too_many_connections(),
+        };
+        // Frees the overflow slot.
+        *lock_standing(standing) = ConnectionStanding::Place(place);
+    }
+    shared.router.clone().call(request).await.unwrap_or_else(|never| match never {})
+}
+
+// Held for a few instructions and never across an await.
+fn lock_standing(standing: &Mutex<ConnectionStanding>) -> std::sync::MutexGuard<'_, ConnectionStanding> {
+    standing.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the response on a connection that gets no place.
+fn too_many_connections() -> Response {
+    let headers = [(CONNECTION, HeaderValue::from_static("close")), (RETRY_AFTER, RETRY_AFTER_SECONDS)];
+    (StatusCode::SERVICE_UNAVAILABLE, headers, "too many connections are open; retry later\n").into_response()
+}

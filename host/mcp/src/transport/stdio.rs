@@ -1,0 +1,239 @@
+//! MCP over standard input and output: one message per line.
+
+use std::io;
+use std::sync::Arc;
+
+use bytes::{Buf as _, BytesMut};
+use futures_util::StreamExt as _;
+use tokio::io::AsyncWriteExt as _;
+use tokio_util::codec::{Decoder, FramedRead};
+use tokio_util::sync::CancellationToken;
+
+use crate::dispatch::dispatcher;
+use crate::exchange::outbox::{self, OutboxReceiver};
+use crate::host::caller::Caller;
+use crate::host::interface::Host;
+use crate::protocol::jsonrpc::{self, Error, INVALID_REQUEST, RequestId};
+use crate::session::client_session::{Session, SessionChannel, SessionLife, flush_timeout};
+use crate::transport::process_stdio::{self, StdinStream, StdoutStream};
+
+/// Size up to which messages are combined into one write, in bytes.
+const WRITE_BATCH_BYTES: usize = 256 << 10;
+
+/// Serves one client until it closes a stream or `stop` is cancelled.
+///
+/// # Errors
+///
+/// Reading failed. A client that stops reading is not an error.
+pub async fn serve(
+    host: Arc<dyn Host>,
+    reader: StdinStream,
+    writer: StdoutStream,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    let (outbox, messages) = outbox::channel();
+    let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
+    let intake = host.options().request_quota(false);
+    let session =
+        Session::new(Arc::clone(&host), Arc::clone(&caller), intake, SessionChannel::Shared, SessionLife::default());
+    let writing = tokio::spawn(write_messages(messages, writer));
+    let options = host.options();
+    let limit = usize::try_from(options.request.as_u64()).unwrap_or(usize::MAX);
+    let mut lines = FramedRead::new(reader, LineSplitter::new(limit));
+    let result = loop {
+        let line = tokio::select! {
+            () = stop.cancelled() => break Ok(()),
+            // The peer stopped reading: no response can be sent.
+            () = outbox.closed() => break Ok(()),
+            line = lines.next() => line,
+        };
+        match line {
+            None => break Ok(()),
+            Some(Err(error)) => break Err(error),
+            Some(Ok(LineContent::Message(message))) => {
+                dispatcher::receive(&session, &caller, jsonrpc::decode(&message), &outbox).await;
+            }
+            Some(Ok(LineContent::TooLong(id))) => {
+                let what = format!(
+                    "the message is larger than {} (to allow more, raise server.request)",
+                    options.request.display().iec()
+                );
+                session.reject(Error { id, ..Error::new(INVALID_REQUEST, what) }, &outbox).await;
+            }
+        }
+    };
+    // If the client was killed, both ends are closed: its calls need no grace time.
+    let writer = writing.abort_handle();
+    let unread = tokio::spawn(async move {
+        process_stdio::wait_until_stdout_closed().await;
+        writer.abort();
+    });
+    session.end(options.grace, outbox.closed()).await;
+    unread.abort();
+    // Dropping the last sender lets the writer finish.
+    drop((session, outbox));
+    drop(tokio::time::timeout(flush_timeout(options.grace), writing).await);
+    result
+}
+
+/// Writes messages, one per line, until there are no more senders or the peer disconnects.
+async fn write_messages(messages: OutboxReceiver, mut writer: StdoutStream) {
+    let mut buffer = Vec::new();
+    while let Some(message) = messages.recv().await {
+        append_line(&mut buffer, &message.text);
+        // Combine waiting messages into one system call.
+        while buffer.len() < WRITE_BATCH_BYTES
+            && let Some(message) = messages.try_recv()
+        {
+            append_line(&mut buffer, &message.text);
+        }
+        let written = async {
+            writer.write_all(&buffer).await?;
+            writer.flush().await
+        };
+        if let Err(error) = written.await {
+            tracing::debug!(%error, "the client stopped reading");
+            return;
+        }
+        buffer.clear();
+        // A huge response must not occupy memory for the rest of the session.
+        buffer.shrink_to(WRITE_BATCH_BYTES);
+    }
+}
+
+fn append_line(buffer: &mut Vec<u8>, message: &[u8]) {
+    buffer.extend_from_slice(message);
+    buffer.push(b'\n');
+}
+
+/// The content of a line.
+#[derive(Debug, PartialEq, Eq)]
+enum LineContent {
+    /// A message, without the line feed.
+    Message(BytesMut),
+    /// The line is longer than the limit, and the rest of it is skipped. Contains the id of the
+    /// request, if it is near the beginning.
+    TooLong(Option<RequestId>),
+}
+
+/// Number of bytes at the start of a too long line in which its id is searched.
+const ID_SEARCH_BYTES: usize = 64 << 10;
+
+fn line_too_long(line: &[u8]) -> LineContent {
+    LineContent::TooLong(jsonrpc::id_of_truncated(line.get(..ID_SEARCH_BYTES).unwrap_or(line)))
+}
+
+/// Splits a stream into lines of at most `limit` bytes; blank lines are skipped.
+struct LineSplitter {
+    limit: usize,
+    /// True if the current line is too long and that has been reported.
+    skipping: bool,
+    /// Length of the part of the buffer that contains no line feed. A long line arrives in many
+    /// pieces, and each is searched once.
+    searched: usize,
+}
+
+impl LineSplitter {
+    fn new(limit: usize) -> Self {
+        Self { limit, skipping: false, searched: 0 }
+    }
+
+    /// Returns the end of the first line in the buffer.
+    fn find_line_end(&mut self, buffer: &[u8]) -> Option<usize> {
+        let found = memchr::memchr(b'\n', buffer.get(self.searched..)?).map(|at| self.searched + at);
+        self.searched = if found.is_some() { 0 } else { buffer.len() };
+        found
+    }
+}
+
+impl Decoder for LineSplitter {
+    type Item = LineContent;
+    type Error = io::Error;
+
+    fn decode(&mut self, buffer: &mut BytesMut) -> io::Result<Option<LineContent>> {
+        while let Some(end) = self.find_line_end(buffer) {
+            let mut line = buffer.split_to(end);
+            buffer.advance(1);
+            if std::mem::take(&mut self.skipping) {
+                continue;
+            }
+            if line.len() > self.limit {
+                return Ok(Some(line_too_long(&line)));
+            }
+            if line.ends_with(b"\r") {
+                line.truncate(line.len() - 1);
+            }
+            if !line.trim_ascii().is_empty() {
+                return Ok(Some(LineContent::Message(line)));
+            }
+        }
+        if buffer.len() > self.limit || self.skipping {
+            let line = (!std::mem::replace(&mut self.skipping, true)).then(|| line_too_long(buffer));
+            buffer.clear();
+            self.searched = 0;
+            return Ok(line);
+        }
+        Ok(None)
+    }
+
+    /// Also returns a last line without a line feed.
+    fn decode_eof(&mut self, buffer: &mut BytesMut) -> io::Result<Option<LineContent>> {
+        if let Some(line) = self.decode(buffer)? {
+            return Ok(Some(line));
+        }
+        let line = buffer.split();
+        self.searched = 0;
+        Ok((!line.trim_ascii().is_empty()).then_some(LineContent::Message(line)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the lines that result when the text arrives in pieces of `step` bytes.
+    fn lines(text: &str, limit: usize, step: usize) -> Vec<String> {
+        let mut decoder = LineSplitter::new(limit);
+        let mut buffer = BytesMut::new();
+        let mut out = Vec::new();
+        let show = |line| match line {
+            LineContent::Message(line) => String::from_utf8(line.to_vec()).unwrap(),
+            LineContent::TooLong(_) => "TOO LONG".to_owned(),
+        };
+        for piece in text.as_bytes().chunks(step) {
+            buffer.extend_from_slice(piece);
+            while let Some(line) = decoder.decode(&mut buffer).unwrap() {
+                out.push(show(line));
+            }
+        }
+        while let Some(line) = decoder.decode_eof(&mut buffer).unwrap() {
+            out.push(show(line));
+        }
+        out
+    }
+
+    #[test]
+    fn lines_are_the_same_however_they_arrive() {
+        for step in 1..20 {
+            assert_eq!(lines("{1}\r\n\n  \n{2}\n{3}", 10, step), ["{1}", "{2}", "{3}"], "step {step}");
+        }
+    }
+
+    #[test]
+    fn a_long_line_is_reported_once_and_the_next_line_is_read() {
+        for step in 1..30 {
+            assert_eq!(lines("{1}\n01234567890123456789\n{2}\n", 5, step), ["{1}", "TOO LONG", "{2}"], "step {step}");
+        }
+    }
+
+    #[test]
+    fn a_long_line_uses_no_memory() {
+        let mut decoder = LineSplitter::new(10);
+        let mut buffer = BytesMut::new();
+        for _ in 0..100 {
+            buffer.extend_from_slice(&[b'x'; 100]);
+            decoder.decode(&mut buffer).unwrap();
+            assert!(buffer.is_empty());
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! The side effects of a call: operations beyond its memory, each with its result.
+//!
+//! What it does before it asks its caller something must not happen again when the call begins anew: the first run notes
+//! each such operation with its result in the journal, and the next one gets these results without doing anything. A
+//! plugin that does something else than before is told so, because nobody could say what has happened then. A call that is
+//! recorded, or run again from a recording, does the same with its [`ReplayTape`], with all operations and at any time.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use toolbay_model::{CallJournal, Limits, RecordedEffect};
+use toolbay_recording::MissingInput;
+
+use crate::capability::memory_budget::{MemoryBudget, MemoryReservation};
+use crate::context::replay_log::{NotRecorded, OperationKind, ReplayTape};
+
+/// Maximum size of an operation's description, in bytes. Descriptions that differ only beyond it
+/// are considered equal.
+const MAX_DESCRIPTION_BYTES: usize = 512;
+
+/// The side effects of a call. Clones share them.
+#[derive(Clone, Debug)]
+pub(crate) struct SideEffects {
+    /// The operations before a question, or `None` if the plugin cannot ask.
+    journal: Option<Arc<Mutex<EffectRecord>>>,
+    tape: ReplayTape,
+}
+
+#[derive(Debug)]
+struct EffectRecord {
+    /// The operations of earlier runs. Shared with the owner of the journal, whose budget it counts
+    /// against.
+    past: Arc<CallJournal>,
+    /// The number of these operations that were repeated.
+    repeated: usize,
+    /// The further operations of this run. The result is `None` until it is known.
+    done: Vec<(String, Option<Vec<u8>>)>,
+    /// Bytes that further results can take.
+    room: usize,
+    account: MemoryBudget,
+    held: Vec<MemoryReservation>,
+    /// The reason why the call can no longer ask.
+    barred: Option<AskBlocker>,
+}
+
+/// The reason why a call can no longer ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AskBlocker {
+    /// The results of its operations exceed the journal limit.
+    Room,
+    /// It changed a file in a mounted folder.
+    File,
+    /// It made a TCP connection.
+    Connection,
+}
+
+/// The start of an operation.
+pub(crate) enum EffectStart {
+    /// The operation was executed before, with this result.
+    Before(Vec<u8>),
+    /// The operation must be executed now.
+    Now(EffectNumber),
+}
+
+/// The number of a pending operation in the journal and on the tape. `None` where its result is not
+/// recorded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EffectNumber {
+    journal: Option<usize>,
+    tape: Option<usize>,
+}
+
+impl EffectNumber {
+    /// Placeholder for operations that are not recorded.
+    const NONE: Self = Self { journal: None, tape: None };
+
+    /// Returns whether the result is recorded.
+    pub(crate) fn is_recorded(self) -> bool {
+        self.journal.is_some() || self.tape.is_some()
+    }
+}
+
+/// The call performed another operation than before. As the error of a host call, it ends the call.
+#[derive(Clone, Debug)]
+pub(crate) enum EffectMismatch {
+    /// The operation differs from the one before the question.
+    Asked {
+        /// The earlier operation.
+        before: String,
+        /// The current operation.
+        now: String,
+    },
+    /// The operation differs from the recorded one.
+    Recorded(NotRecorded),
+}
+
+impl SideEffects {
+    /// Creates the side effects of a call that continues after those in `past`. A plugin that
+    /// cannot ask has no journal.
+    pub(crate) fn new(
+        asks: bool,
+        past: &Arc<CallJournal>,
+        limits: &Limits,
+        account: MemoryBudget,
+        tape: ReplayTape,
+    ) -> Self {
+        let journal = asks.then(|| {
+            let used: usize = past.effects.iter().map(RecordedEffect::size).sum();
+            let room = usize::try_from(limits.journal.as_u64()).unwrap_or(usize::MAX).saturating_sub(used);
+            let (past, done, held) = (Arc::clone(past), Vec::new(), Vec::new());
+            Arc::new(Mutex::new(EffectRecord { past, repeated: 0, done, room, account, held, barred: None }))
+        });
+        Self { journal, tape }
+    }
+
+    /// Starts an operation with a lasting effect. `what` describes it and must be the same in each
+    /// run.
+    ///
+    /// # Errors
+    ///
+    /// An earlier run performed another operation here.
+    pub(crate) fn begin(
+        &self,
+        kind: OperationKind,
+        what: impl FnOnce() -> String,
+    ) -> Result<EffectStart, EffectMismatch> {
+        if self.journal.is_none() && self.tape.is_off() {
+            return Ok(EffectStart::Now(EffectNumber::NONE));
+        }
+        let what = what();
+        let (what, taped) = (truncate(&what), truncate(&self.tape.redact_name(&what)));
+        if let Some(result) = self.tape.replay_operation(kind, &taped)? {
+            // The effect lasts: a call that asks afterwards must not execute it again.
+            if let Some(mut recorded) = self.lock_journal()
+                && recorded.reserve(what.len() + result.len())
+            {
+                recorded.done.push((what, Some(result.clone())));
+            }
+            return Ok(EffectStart::Before(result));
+        }
+        let (before, journal) = match self.lock_journal() {
+            Some(mut recorded) => recorded.begin(&what)?,
+            None => (None, None),
+        };
+        let tape = self.tape.start_operation(kind, &taped);
+        Ok(match before {
+            Some(result) => {
+                if let Some(number) = tape {
+                    self.tape.record_result(number, &result);
+                }
+                EffectStart::Before(result)
+            }
+            None => EffectStart::Now(EffectNumber { journal, tape }),
+        })
+    }
+
+    /// Starts an operation without a lasting effect, which only a recording needs.
+    ///
+    /// # Errors
+    ///
+    /// The recording does not contain the operation.
+    pub(crate) fn begin_read(
+        &self,
+        kind: OperationKind,
+        what: impl FnOnce() -> String,
+    ) -> Result<EffectStart, EffectMismatch> {
+        if self.tape.is_off() {
+            return Ok(EffectStart::Now(EffectNumber::NONE));
+        }
+        let what = truncate(&self.tape.redact_name(&what()));
+        Ok(match self.tape.replay_operation(kind, &what)? {
+            Some(result) => EffectStart::Before(result),
+            None => EffectStart::Now(EffectNumber { journal: None, tape: self.tape.start_operation(kind, &what) }),
+        })
+    }
+
+    /// Returns whether a recording has the results of all operations.
+    pub(crate) fn is_replay(&self) -> bool {
+        self.tape.is_replay()
+    }
+
+    /// Records the result of an operation. If it exceeds the journal limit, the call can no longer
+    /// ask.
+    pub(crate) fn end(&self, number: EffectNumber, result: Vec<u8>) {
+        if let Some(number) = number.tape {
+            self.tape.record_result(number, &result);
+        }
+        let (Some(mut recorded), Some(number)) = (self.lock_journal(), number.journal) else { return };
+        if recorded.reserve(result.len())
+            && let Some((_, slot)) = recorded.done.get_mut(number)
+        {
+            *slot = Some(result);
+        }
+    }
+
+    /// Returns whether a result is still recorded that grows by `bytes` to `size` bytes.
+    pub(crate) fn try_grow(&self, number: EffectNumber, bytes: usize, size: usize) -> bool {
+        let taped = number.tape.is_some_and(|number| self.tape.reserve_result(number, bytes));
+        taped || number.journal.is_some() && size <= self.remaining_bytes()
+    }
+
+    /// Marks that the call used an operation that recordings do not support.
+    pub(crate) fn mark_unsupported(&self, missing: MissingInput) {
+        self.tape.note_missing(missing);
+    }
+
+    /// Marks that the call can no longer ask.
+    pub(crate) fn block_questions(&self, why: AskBlocker) {
+        if let Some(mut recorded) = self.lock_journal() {
+            recorded.barred.get_or_insert(why);
+        }
+    }
+
+    /// Returns the bytes that further results can take, or 0 if results are not recorded.
+    pub(crate) fn remaining_bytes(&self) -> usize {
+        self.lock_journal().map_or(0, |recorded| if recorded.barred.is_none() { recorded.room } else { 0 })
+    }
+
+    /// Returns all operations of the call, to be stored until the call is restarted.
+    ///
+    /// # Errors
+    ///
+    /// The reason why they cannot be stored, worded for the author.
+    pub(crate) fn to_journal(&self) -> Result<Vec<RecordedEffect>, String> {
+        let Some(recorded) = self.lock_journal() else { return Ok(Vec::new()) };
+        if let Some(barred) = recorded.barred {
+            return Err(barred.message().to_owned());
+        }
+        let mut all = recorded.past.effects.clone();
+        for (what, result) in &recorded.done {
+            let Some(result) = result.clone() else {
+                return Err(format!(
+                    "{what} was begun before this question, and its response has not been read to the end: read it first"
+                ));
+            };
+            all.push(RecordedEffect { what: what.clone(), result });
+        }
+        Ok(all)
+    }
+
+    // Returns the locked journal. The lock is held for a few instructions and never across an
+    // await.
+    fn lock_journal(&self) -> Option<MutexGuard<'_, EffectRecord>> {
+        Some(self.journal.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Truncates the description of an operation.
+fn truncate(what: &str) -> String {
+    what.get(..what.floor_char_boundary(MAX_DESCRIPTION_BYTES)).unwrap_or_default().to_owned()
+}
+
+impl EffectRecord {
+    /// Starts an operation. Returns its result if an earlier run executed it, or its number if its
+    /// result is recorded.
+    ///
+    /// # Errors
+    ///
+    /// An earlier run performed another operation here.
+    fn begin(&mut self, what: &str) -> Result<(Option<Vec<u8>>, Option<usize>), EffectMismatch> {
+        if let Some(before) = self.past.effects.get(self.repeated) {
+            if before.what != what {
+                return Err(EffectMismatch::Asked { before: before.what.clone(), now: what.to_owned() });
+            }
+            let result = before.result.clone();
+            self.repeated += 1;
+            return Ok((Some(result), None));
+        }
+        if self.barred.is_some() || !self.reserve(what.len()) {
+            return Ok((None, None));
+        }
+        self.done.push((what.to_owned(), None));
+        Ok((None, Some(self.done.len() - 1)))
+    }
+
+    /// Reserves `bytes` of the journal limit and of the call's memory budget. If that fails, the
+    /// call can no longer ask.
+    fn reserve(&mut self, bytes: usize) -> bool {
+        let held = if bytes <= self.room { self.account.reserve(bytes).ok() } else { None };
+        let Some(held) = held else {
+            self.barred.get_or_insert(AskBlocker::Room);
+            return false;
+        };
+        self.room -= bytes;
+        self.held.push(held);
+        true
+    }
+}
+
+impl AskBlocker {
+    /// Returns the message for the author.
+    const fn message(self) -> &'static str {
+        match self {
+            Self::Room => {
+                "what the call did before this question has results that are too large to keep (limits.journal): ask \
+                 earlier"
+            }
+            Self::File => {
+                "the call changed files before this question: ask first, because the call begins anew afterwards"
+            }
+            Self::Connection => {
+                "the call made a TCP connection before this question: ask first, because the call begins anew afterwards"
+            }
+        }
+    }
+}
+
+impl fmt::Display for EffectMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Asked { before, now } => write!(
+                f,
+                "After its question was answered, the tool did something else than before: {now} instead of {before}. Until \
+                 it asks, a tool must do the same each time."
+            ),
+            Self::Recorded(unrecorded) => unrecorded.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for EffectMismatch {}
+
+impl From<NotRecorded> for EffectMismatch {
+    fn from(unrecorded: NotRecorded) -> Self {
+        Self::Recorded(unrecorded)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytesize::ByteSize;
+
+    use super::*;
+
+    fn effects(past: &[RecordedEffect]) -> SideEffects {
+        let limits = Limits { journal: ByteSize::b(100), ..Limits::DEFAULT };
+        let past = CallJournal { effects: past.to_vec(), ..CallJournal::default() };
+        SideEffects::new(true, &past.into(), &limits, MemoryBudget::new(ByteSize::kib(1)), ReplayTape::default())
+    }
+
+    fn done(effects: &SideEffects, what: &str, result: &[u8]) -> Option<Vec<u8>> {
+        match effects.begin(OperationKind::State, || what.to_owned()).unwrap() {
+            EffectStart::Before(result) => Some(result),
+            EffectStart::Now(number) => {
+                effects.end(number, result.to_vec());
+                None
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_done_is_not_done_again() {
+        let first = effects(&[]);
+        assert_eq!(done(&first, "a", b"1"), None);
+        assert_eq!(done(&first, "b", b"2"), None);
+        let second = effects(&first.to_journal().unwrap());
+        assert_eq!(done(&second, "a", b"x").as_deref(), Some(&b"1"[..]));
+        assert_eq!(done(&second, "b", b"x").as_deref(), Some(&b"2"[..]));
+        assert_eq!(done(&second, "c", b"3"), None);
+        assert_eq!(second.to_journal().unwrap().len(), 3);
+    }
+
+    #[test]
+    fn something_else_than_before_is_told() {
+        let first = effects(&[]);
+        done(&first, "a", b"1");
+        let second = effects(&first.to_journal().unwrap());
+        let diverged = second.begin(OperationKind::State, || "b".to_owned()).err().unwrap();
+        assert!(diverged.to_string().contains("b instead of a"), "{diverged}");
+    }
+
+    #[test]
+    fn what_is_unfinished_or_too_large_bars_from_asking() {
+        let effects = |()| self::effects(&[]);
+        let unfinished = effects(());
+        unfinished.begin(OperationKind::Http, || "POST /".to_owned()).unwrap();
+        assert!(unfinished.to_journal().unwrap_err().contains("POST / was begun"));
+        let large = effects(());
+        done(&large, "a", &[0; 100]);
+        assert!(large.to_journal().unwrap_err().contains("limits.journal"));
+        assert_eq!(large.remaining_bytes(), 0);
+        let file = effects(());
+        file.block_questions(AskBlocker::File);
+        file.block_questions(AskBlocker::Connection);
+        assert!(file.to_journal().unwrap_err().contains("changed files"));
+    }
+
+    #[test]
+    fn a_plugin_that_cannot_ask_keeps_nothing() {
+        let effects = SideEffects::new(
+            false,
+            &Arc::default(),
+            &Limits::DEFAULT,
+            MemoryBudget::new(ByteSize::b(0)),
+            ReplayTape::default(),
+        );
+        assert_eq!(done(&effects, "a", &[0; 1000]), None);
+        assert_eq!((effects.remaining_bytes(), effects.to_journal().unwrap().len()), (0, 0));
+    }
+}

@@ -1,0 +1,161 @@
+//! The key-value operations of one call: the owner of the buckets, and the budgets that operations
+//! draw from.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use toolbay_model::{CallerIdentity, Interrupt, Limit};
+use toolbay_policy::{StateBy, StateGrant};
+use toolbay_state::{StateBucket, StateError, StateOwner, StateQuota, StateStore, WorkPayer};
+
+use crate::capability::host_denial::HostDenial;
+use crate::capability::memory_budget::{MemoryBudget, MemoryReservation};
+use crate::capability::yielding::CpuMeter;
+use crate::context::call_context::CallContext;
+use crate::context::keyvalue::KeyValue;
+
+/// The reason why a bucket cannot be opened.
+pub(crate) enum BucketError {
+    /// The grant does not include a key-value store.
+    Denied,
+    /// Each caller has a separate state, and this caller is not authenticated.
+    NoCaller,
+    /// The server stores no state.
+    Disabled,
+    /// The name is not a valid bucket name.
+    InvalidName,
+}
+
+/// The key-value state of one call.
+pub(crate) struct KeyValueCall {
+    granted: KeyValue,
+    caller: Option<CallerIdentity>,
+    account: MemoryBudget,
+    meter: CpuMeter,
+    deadline: Instant,
+    timeout: Duration,
+    /// The first quota that was exceeded.
+    refused: Option<Limit>,
+    /// True if the unavailability of the store was logged.
+    is_reported: bool,
+}
+
+impl KeyValueCall {
+    pub(crate) fn new(entry: &CallContext<'_>, account: MemoryBudget, meter: CpuMeter) -> Self {
+        Self {
+            granted: entry.environment.key_value.clone(),
+            caller: entry.caller.cloned(),
+            account,
+            meter,
+            deadline: entry.deadline,
+            timeout: entry.environment.limits.timeout,
+            refused: None,
+            is_reported: false,
+        }
+    }
+
+    /// Opens the bucket with this name, if the call may use it.
+    pub(crate) fn open_bucket(&self, name: &str) -> Result<StateBucket, BucketError> {
+        let Some(granted) = self.granted.access() else { return Err(BucketError::Denied) };
+        let caller = match (granted.grant.by, &self.caller) {
+            (StateBy::Plugin, _) => None,
+            (StateBy::Caller, Some(caller)) => Some(caller.clone()),
+            (StateBy::Caller, None) => return Err(BucketError::NoCaller),
+        };
+        if granted.store.is_none() {
+            return Err(BucketError::Disabled);
+        }
+        StateBucket::new(StateOwner { plugin: Arc::clone(&granted.plugin), caller }, name)
+            .map_err(|_| BucketError::InvalidName)
+    }
+
+    /// Returns the bucket with this name in a replayed call. Nothing is read from it or written to
+    /// it. Returns `None` if the name is not valid.
+    pub(crate) fn replayed_bucket(name: &str) -> Option<StateBucket> {
+        StateBucket::new(StateOwner { plugin: Arc::default(), caller: None }, name).ok()
+    }
+
+    /// Returns the store, and the quota of each owner. Both exist if a bucket could be opened.
+    pub(crate) fn store(&self) -> Option<(Arc<dyn StateStore>, StateQuota)> {
+        let granted = self.granted.access()?;
+        let StateGrant { size, keys, .. } = granted.grant;
+        Some((Arc::clone(granted.store.as_ref()?), StateQuota { size, keys }))
+    }
+
+    /// Returns the payer of one operation.
+    pub(crate) fn start_operation(&self) -> OperationGuard {
+        OperationGuard(Arc::new(OperationPayer {
+            account: self.account.clone(),
+            meter: self.meter.clone(),
+            interrupt: Interrupt::at(self.deadline),
+            held: Mutex::default(),
+        }))
+    }
+
+    /// Returns the limit that is reported if the deadline of the call has passed.
+    pub(crate) fn deadline_limit(&self) -> Limit {
+        Limit::Deadline(self.timeout)
+    }
+
+    /// Records an exceeded quota, and logs that the store is unavailable.
+    pub(crate) fn record_error(&mut self, error: &StateError) {
+        let limit = match error {
+            StateError::Size(size) => Limit::StateSize(*size),
+            StateError::Keys(keys) => Limit::StateKeys(*keys),
+            StateError::Total(size) => Limit::StateTotal(*size),
+            StateError::Unavailable(why) => {
+                if !std::mem::replace(&mut self.is_reported, true) {
+                    let plugin = self.granted.access().map_or("", |granted| &granted.plugin);
+                    tracing::error!(plugin, "{why}");
+                }
+                return;
+            }
+            _ => return,
+        };
+        self.refused.get_or_insert(limit);
+    }
+
+    /// Returns the first denial, which may explain a failure.
+    pub(crate) fn first_denial(&self) -> Option<HostDenial> {
+        self.refused.map(HostDenial::Limit)
+    }
+}
+
+/// Guard that pays for one operation. Dropping it stops the operation.
+pub(crate) struct OperationGuard(Arc<OperationPayer>);
+
+impl OperationGuard {
+    pub(crate) fn payer(&self) -> Arc<dyn WorkPayer> {
+        Arc::clone(&self.0) as Arc<dyn WorkPayer>
+    }
+}
+
+impl Drop for OperationGuard {
+    fn drop(&mut self) {
+        self.0.interrupt.raise();
+    }
+}
+
+#[derive(Debug)]
+struct OperationPayer {
+    account: MemoryBudget,
+    meter: CpuMeter,
+    interrupt: Interrupt,
+    held: Mutex<Vec<MemoryReservation>>,
+}
+
+impl WorkPayer for OperationPayer {
+    fn hold(&self, bytes: usize) -> bool {
+        let Ok(held) = self.account.reserve(bytes) else { return false };
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).push(held);
+        true
+    }
+
+    fn spend(&self, time: Duration) {
+        self.meter.add(time);
+    }
+
+    fn is_due(&self) -> bool {
+        self.interrupt.is_due()
+    }
+}

@@ -1,0 +1,4 @@
+//! Sockets of a call.
+
+pub(crate) mod call_sockets;
+pub(crate) mod tcp_usage;

@@ -1,0 +1,328 @@
+//! Sockets of one call: the names that it resolves, and the addresses that it connects to.
+//!
+//! A name is resolved only if a rule of the grant covers it. The guest receives only those of its
+//! addresses that it may connect to. A connection is allowed to an IP literal that a rule lists, or
+//! to an address that was resolved in this call from a name in a rule, at a port that the rule
+//! allows. No name is resolved a second time for a connection.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use toolbay_model::UseKind;
+use toolbay_outgoing::SendError;
+use toolbay_policy::{DenialReason, NormalizedHost, TcpRequest, TcpRule, choose, resolvable};
+use toolbay_recording::MissingInput;
+use wasmtime_wasi::sockets::SocketAddrUse;
+
+use crate::capability::effects::{AskBlocker, SideEffects};
+use crate::capability::files::descriptors::OpenDescriptor;
+use crate::capability::http::http_call::CallDenials;
+use crate::capability::memory_budget::{BudgetExceeded, MemoryBudget, MemoryReservation};
+use crate::capability::sockets::tcp_usage::TcpTraffic;
+use crate::context::plugin_connections::{ConnectionRules, PluginConnections};
+
+/// Maximum number of open sockets of a call.
+const MAX_SOCKETS: usize = 16;
+
+/// Maximum number of name lookups of a call. Each lookup sends a query to the DNS servers of the
+/// name's owner.
+const MAX_LOOKUPS: u32 = 64;
+
+/// Maximum number of addresses that a lookup returns to the guest.
+const MAX_ADDRESSES: usize = 32;
+
+/// Maximum size of a kernel socket buffer in each direction, in bytes. The kernel allows the same
+/// amount again for its bookkeeping.
+pub(crate) const KERNEL_BUFFER_BYTES: u64 = 64 << 10;
+
+/// Memory that a socket uses, in bytes: the kernel buffers, and the buffers of one read and one
+/// write.
+const SOCKET_MEMORY_BYTES: usize = 384 << 10;
+
+/// Memory that a lookup uses until it completes or its handle is dropped, in bytes.
+pub(crate) const LOOKUP_MEMORY_BYTES: usize = 8 << 10;
+
+/// Memory that a remembered address uses in addition to its name, in bytes.
+const ADDRESS_MEMORY_BYTES: usize = 128;
+
+/// The sockets of one call.
+pub(crate) struct CallSockets {
+    gate: Arc<AddressGate>,
+    account: MemoryBudget,
+    deadline: Instant,
+    lookup_count: u32,
+    /// The resources of each WASI 0.2 socket, by its entry in the resource table.
+    reservations: BTreeMap<u32, SocketMemory>,
+    /// Reference whose count is the number of sockets plus one.
+    socket_count: Arc<()>,
+}
+
+/// The descriptor and the memory that a socket uses.
+pub(crate) struct SocketMemory {
+    _opened: OpenDescriptor,
+    _held: MemoryReservation,
+    _socket_count: Arc<()>,
+}
+
+/// Access check for names and addresses.
+pub(crate) struct AddressGate {
+    rules: Option<Arc<ConnectionRules>>,
+    /// The resolved names, by their addresses.
+    resolved_names: Mutex<BTreeMap<IpAddr, BTreeSet<String>>>,
+    denials: Arc<CallDenials>,
+    effects: SideEffects,
+    tcp_usage: Arc<TcpTraffic>,
+}
+
+/// Reason why a lookup failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ResolveFailure {
+    /// The grant does not allow it.
+    Denied,
+    /// The name is invalid.
+    Malformed,
+    /// The name has no address, or the resolver did not answer.
+    Failed,
+    /// The call exceeded the number of lookups, its deadline, or its memory.
+    LimitReached,
+}
+
+/// Reason why no socket was created.
+#[derive(Debug)]
+pub(crate) enum CreateSocketError {
+    /// The call has too many sockets, or the server has no descriptor left.
+    Limit,
+    /// The call has no memory left.
+    Memory(BudgetExceeded),
+}
+
+/// Returns whether the address can be the target of a connection. Port 0 is not valid, nor are
+/// unspecified, multicast and IPv4-mapped IPv6 addresses. For the latter, an IPv4 socket exists.
+pub(crate) fn is_connectable(address: SocketAddr) -> bool {
+    let ip = address.ip();
+    address.port() != 0 && ip == ip.to_canonical() && !ip.is_unspecified() && !ip.is_multicast()
+}
+
+/// Result of resolving a name or an IP literal.
+pub(crate) type ResolvedName = Result<Vec<IpAddr>, ResolveFailure>;
+
+impl CallSockets {
+    pub(crate) fn new(
+        connections: &PluginConnections,
+        denials: Arc<CallDenials>,
+        effects: SideEffects,
+        traffic: TcpTraffic,
+        account: MemoryBudget,
+        deadline: Instant,
+    ) -> Self {
+        let traffic = Arc::new(traffic);
+        let gate = AddressGate {
+            rules: connections.rules(),
+            resolved_names: Mutex::default(),
+            denials,
+            effects,
+            tcp_usage: traffic,
+        };
+        Self {
+            gate: Arc::new(gate),
+            account,
+            deadline,
+            lookup_count: 0,
+            reservations: BTreeMap::new(),
+            socket_count: Arc::default(),
+        }
+    }
+
+    /// Returns the access check, which runs whenever the guest's sockets are about to use an
+    /// address.
+    pub(crate) fn gate(&self) -> Arc<AddressGate> {
+        Arc::clone(&self.gate)
+    }
+
+    /// Returns the counters of connections and of their bytes.
+    pub(crate) fn tcp_usage(&self) -> Arc<TcpTraffic> {
+        Arc::clone(&self.gate.tcp_usage)
+    }
+
+    /// Reserves the resources of a new socket. `attach` acquires a descriptor.
+    pub(crate) fn reserve(
+        &self,
+        opened: impl FnOnce() -> Option<OpenDescriptor>,
+    ) -> Result<SocketMemory, CreateSocketError> {
+        let opened = if Arc::strong_count(&self.socket_count) <= MAX_SOCKETS { opened() } else { None };
+        let opened = opened.ok_or_else(|| {
+            self.gate.denials.report_denial(UseKind::Tcp, "This call has as many sockets open as it may.", None);
+            CreateSocketError::Limit
+        })?;
+        let held = self.account.reserve(SOCKET_MEMORY_BYTES).map_err(CreateSocketError::Memory)?;
+        Ok(SocketMemory { _opened: opened, _held: held, _socket_count: Arc::clone(&self.socket_count) })
+    }
+
+    /// Stores the resources of a socket until it is [released](Self::release).
+    pub(crate) fn attach(&mut self, rep: u32, holds: SocketMemory) {
+        self.reservations.insert(rep, holds);
+    }
+
+    /// Releases the resources of a socket.
+    pub(crate) fn release(&mut self, rep: u32) {
+        self.reservations.remove(&rep);
+    }
+
+    /// Starts to resolve a name. An IP literal resolves to itself; whether the guest may connect to
+    /// it is checked later.
+    pub(crate) fn resolve(
+        &mut self,
+        name: &str,
+    ) -> Result<impl Future<Output = ResolvedName> + Send + use<>, ResolveFailure> {
+        let gate = self.gate();
+        let host = match resolvable(name, gate.rules()) {
+            Ok(host) => host,
+            Err(DenialReason::Authority(malformed)) => {
+                gate.denials.report_denial(UseKind::Name, &format!("The name to resolve {malformed}."), None);
+                return Err(ResolveFailure::Malformed);
+            }
+            Err(denied) => {
+                gate.report_denial(UseKind::Name, &denied);
+                return Err(ResolveFailure::Denied);
+            }
+        };
+        self.lookup_count += 1;
+        if self.lookup_count > MAX_LOOKUPS {
+            gate.denials.report_denial(UseKind::Name, "This call has had as many names resolved as it may.", None);
+            return Err(ResolveFailure::LimitReached);
+        }
+        let (deadline, account) = (self.deadline, self.account.clone());
+        Ok(async move {
+            match (host, gate.rules.clone()) {
+                (NormalizedHost::Ip(address), _) => Ok(vec![address]),
+                (NormalizedHost::Name(name), Some(reach)) => {
+                    gate.effects.mark_unsupported(MissingInput::Connections);
+                    let lookup = gate.resolve_allowed(&reach, name, &account);
+                    tokio::time::timeout_at(deadline.into(), lookup).await.unwrap_or(Err(ResolveFailure::LimitReached))
+                }
+                (NormalizedHost::Name(_), None) => Err(ResolveFailure::Denied),
+            }
+        })
+    }
+}
+
+impl AddressGate {
+    fn rules(&self) -> &[TcpRule] {
+        self.rules.as_ref().map_or(&[], |reach| reach.rules.as_slice())
+    }
+
+    fn report_denial(&self, kind: UseKind, denied: &DenialReason) {
+        self.denials.report_denial(kind, &denied.to_string(), denied.remedy().as_deref());
+    }
+
+    /// Resolves a name. Returns the addresses that the guest may connect to, and records them for
+    /// the name.
+    async fn resolve_allowed(&self, reach: &ConnectionRules, name: String, account: &MemoryBudget) -> ResolvedName {
+        let found = reach.lookups.resolve(&name, Some(&reach.places)).await;
+        let found = found.map_err(|error| {
+            let details = error.details().unwrap_or_default();
+            tracing::debug!(details, "a name was not resolved: {error}");
+            ResolveFailure::Failed
+        })?;
+        let mut chosen = match choose(&found, &reach.opened) {
+            Ok(chosen) => chosen,
+            Err(refused) => {
+                let remedy = refused.remedy();
+                self.denials.report_denial(
+                    UseKind::Name,
+                    &SendError::Addresses(refused).to_string(),
+                    remedy.as_deref(),
+                );
+                return Err(ResolveFailure::Denied);
+            }
+        };
+        chosen.truncate(MAX_ADDRESSES);
+        let mut known = self.resolved_names.lock().unwrap_or_else(PoisonError::into_inner);
+        for address in &chosen {
+            let names = known.entry(address.to_canonical()).or_default();
+            if !names.contains(&name) {
+                account
+                    .charge(ADDRESS_MEMORY_BYTES + name.len())
+                    .map_err(|BudgetExceeded| ResolveFailure::LimitReached)?;
+                names.insert(name.clone());
+            }
+        }
+        Ok(chosen)
+    }
+
+    /// Returns whether the guest's sockets may use an address for this purpose.
+    pub(crate) fn allows(&self, address: SocketAddr, purpose: SocketAddrUse) -> bool {
+        match purpose {
+            SocketAddrUse::TcpConnect => self.allows_connect(address),
+            // The system chooses the local address of a connection.
+            SocketAddrUse::TcpBind if address.ip().is_unspecified() && address.port() == 0 => true,
+            SocketAddrUse::TcpBind | SocketAddrUse::TcpListen | SocketAddrUse::TcpAccept => {
+                self.denials.report_denial(UseKind::Tcp, "No tool may wait for connections of others.", None);
+                false
+            }
+            SocketAddrUse::UdpBind | SocketAddrUse::UdpSend | SocketAddrUse::UdpReceive => {
+                self.report_udp();
+                false
+            }
+        }
+    }
+
+    /// Reports an attempt to connect to an address that is not a host's, such as port 0.
+    pub(crate) fn report_invalid_address(&self, address: SocketAddr) {
+        if address.port() == 0 {
+            self.report_denial(UseKind::Tcp, &DenialReason::ConnectionPortZero);
+        } else {
+            let what = format!("No tool may connect to {address}: that is no address of a host.");
+            self.denials.report_denial(UseKind::Tcp, &what, None);
+        }
+    }
+
+    /// Reports an attempt to use UDP.
+    pub(crate) fn report_udp(&self) {
+        self.denials.report_denial(UseKind::Udp, "No tool may send or receive UDP datagrams.", None);
+    }
+
+    fn allows_connect(&self, address: SocketAddr) -> bool {
+        let (ip, port) = (address.ip().to_canonical(), address.port());
+        if let Err(denied) = self.check_rules(ip, port) {
+            self.report_denial(UseKind::Tcp, &denied);
+            return false;
+        }
+        let opened = self.rules.as_ref().map_or(&[][..], |reach| reach.opened.as_slice());
+        match choose(&[ip], opened) {
+            Ok(_) if self.tcp_usage.count_connection().is_ok() => {
+                self.effects.block_questions(AskBlocker::Connection);
+                self.effects.mark_unsupported(MissingInput::Connections);
+                true
+            }
+            Ok(_) => false,
+            Err(refused) => {
+                let remedy = refused.remedy();
+                self.denials.report_denial(UseKind::Tcp, &SendError::Addresses(refused).to_string(), remedy.as_deref());
+                false
+            }
+        }
+    }
+
+    /// Checks whether a rule allows a connection to an address, either for the address itself or
+    /// for a name that resolved to it.
+    fn check_rules(&self, ip: IpAddr, port: u16) -> Result<(), DenialReason> {
+        let rules = self.rules();
+        let Err(denied) = (TcpRequest { host: &ip.to_string(), port }).check(rules) else { return Ok(()) };
+        let known = self.resolved_names.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut of_name = None;
+        for name in known.get(&ip).into_iter().flatten() {
+            match (TcpRequest { host: name, port }).check(rules) {
+                Ok(_) => return Ok(()),
+                Err(denied) => of_name = Some(denied),
+            }
+        }
+        // If the guest resolved a name, the denial refers to the name, not to the address.
+        Err(of_name.unwrap_or(denied))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,33 @@
+//! Standard input of a guest that reads it through WASI 0.3.
+
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use wasmtime_wasi::p2::InputStream as _;
+use wasmtime_wasi::p2::pipe::MemoryInputPipe;
+
+use crate::capability::stdio::stdio_transport::ConversationReader;
+
+/// The standard input of a guest. Clones share the position: bytes that were read from one are not
+/// in the others.
+#[derive(Clone, Default)]
+pub(crate) enum GuestStdin {
+    /// No input.
+    #[default]
+    Empty,
+    /// The arguments of a command.
+    Text(MemoryInputPipe),
+    /// The messages to an MCP server.
+    Messages(ConversationReader),
+}
+
+impl GuestStdin {
+    /// Reads the next part, of at most `most` bytes. Returns `None` at the end.
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>, most: usize) -> Poll<Option<Bytes>> {
+        match self {
+            Self::Empty => Poll::Ready(None),
+            Self::Text(text) => Poll::Ready(text.read(most).ok().filter(|part| !part.is_empty())),
+            Self::Messages(reader) => reader.poll(context, most),
+        }
+    }
+}

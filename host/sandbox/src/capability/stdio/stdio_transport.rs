@@ -1,0 +1,363 @@
+//! Message transport over standard input and output, with one message per line.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+use tokio::sync::futures::OwnedNotified;
+use wasmtime_wasi::cli::{IsTerminal, StdinStream, StdoutStream};
+use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
+
+use crate::capability::stdio::output_capture::GuestOutputStream;
+
+/// Memory overhead of a stored line, in bytes: its slot in the queue, which grows by doubling, and
+/// the allocation.
+const LINE_OVERHEAD_BYTES: usize = 96;
+
+/// Both directions of the transport. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct StdioConversation(Arc<ConversationState>);
+
+#[derive(Default)]
+struct ConversationState {
+    lines: Mutex<LineBuffer>,
+    /// Notified when the guest has input to read.
+    input_ready: Arc<Notify>,
+    /// Notified when the guest has written a line.
+    output_ready: Notify,
+}
+
+#[derive(Default)]
+struct LineBuffer {
+    /// Input that the guest has not read.
+    input: VecDeque<Bytes>,
+    /// If set, the guest's input ends after the unread input.
+    closed: bool,
+    /// The incomplete line of the guest's output.
+    partial_line: Vec<u8>,
+    /// Complete lines of output that the host has not received.
+    output: VecDeque<Vec<u8>>,
+    /// If set, the input ends after the first request.
+    closes_after_send: bool,
+}
+
+impl StdioConversation {
+    /// Creates a transport that closes the guest's input after the first request.
+    pub(crate) fn single_request() -> Self {
+        let talk = Self::default();
+        talk.lines().closes_after_send = true;
+        talk
+    }
+
+    /// Returns the guest's standard input.
+    pub(crate) fn stdin(&self) -> impl StdinStream + use<> {
+        ConversationInput(self.clone())
+    }
+
+    /// Returns the guest's standard output. `captured` captures its beginning and stops the guest at
+    /// a limit.
+    pub(crate) fn stdout(&self, counted: GuestOutputStream) -> impl StdoutStream + use<> {
+        ConversationOutput { transport: self.clone(), captured: counted }
+    }
+
+    /// Sends a line. It stays in memory until the guest reads it.
+    pub(crate) fn send(&self, line: &str) {
+        let mut lines = self.lines();
+        lines.input.push_back(Bytes::from(format!("{line}\n")));
+        lines.closed |= lines.closes_after_send;
+        drop(lines);
+        self.0.input_ready.notify_waiters();
+    }
+
+    /// Waits for the guest's next nonblank line.
+    pub(crate) async fn recv(&self) -> Vec<u8> {
+        loop {
+            let said = self.0.output_ready.notified();
+            if let Some(line) = self.lines().output.pop_front() {
+                return line;
+            }
+            said.await;
+        }
+    }
+
+    /// Returns a reader of the guest's unread input. All readers share the input: each byte goes to
+    /// one reader.
+    pub(crate) fn reader(&self) -> ConversationReader {
+        ConversationReader { transport: self.clone(), notified: None }
+    }
+
+    // The lock is held for a few instructions and never across an await.
+    fn lines(&self) -> MutexGuard<'_, LineBuffer> {
+        self.0.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LineBuffer {
+    /// Takes the next chunk of unread input.
+    fn take_input(&mut self, most: usize) -> Option<Bytes> {
+        let first = self.input.front_mut()?;
+        let part = first.split_to(most.min(first.len()));
+        if first.is_empty() {
+            self.input.pop_front();
+        }
+        Some(part)
+    }
+}
+
+/// Reader of the guest's input for WASI 0.3. While it waits, only the reader holds its waker, so a
+/// guest that drops its stream leaves nothing behind.
+pub(crate) struct ConversationReader {
+    transport: StdioConversation,
+    notified: Option<Pin<Box<OwnedNotified>>>,
+}
+
+impl Clone for ConversationReader {
+    fn clone(&self) -> Self {
+        self.transport.reader()
+    }
+}
+
+impl ConversationReader {
+    /// Polls for the next chunk of unread input, of at most `most` bytes. Returns `None` at the
+    /// end.
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>, most: usize) -> Poll<Option<Bytes>> {
+        loop {
+            // Register before checking the buffer, so that no later notification is lost.
+            let notify = &self.transport.0.input_ready;
+            let waiting = self.notified.get_or_insert_with(|| Box::pin(Arc::clone(notify).notified_owned()));
+            let mut lines = self.transport.lines();
+            let part = lines.take_input(most);
+            if part.is_some() || lines.closed {
+                drop(lines);
+                self.notified = None;
+                return Poll::Ready(part);
+            }
+            drop(lines);
+            if waiting.as_mut().poll(context).is_pending() {
+                return Poll::Pending;
+            }
+            self.notified = None;
+        }
+    }
+}
+
+/// Standard input of the guest.
+#[derive(Clone)]
+struct ConversationInput(StdioConversation);
+
+impl IsTerminal for ConversationInput {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdinStream for ConversationInput {
+    fn async_stream(&self) -> Box<dyn tokio::io::AsyncRead + Send + Sync> {
+        // Only the streams of WASI 0.3 would call this, and Toolbay has its own.
+        Box::new(tokio::io::empty())
+    }
+
+    fn p2_stream(&self) -> Box<dyn InputStream> {
+        Box::new(self.clone())
+    }
+}
+
+impl InputStream for ConversationInput {
+    fn read(&mut self, size: usize) -> StreamResult<Bytes> {
+        let mut lines = self.0.lines();
+        match lines.take_input(size) {
+            Some(part) => Ok(part),
+            None if lines.closed => Err(StreamError::Closed),
+            None => Ok(Bytes::new()),
+        }
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for ConversationInput {
+    async fn ready(&mut self) {
+        loop {
+            let asked = self.0.0.input_ready.notified();
+            {
+                let lines = self.0.lines();
+                if lines.closed || !lines.input.is_empty() {
+                    return;
+                }
+            }
+            asked.await;
+        }
+    }
+}
+
+/// Standard output of the guest.
+#[derive(Clone)]
+struct ConversationOutput {
+    transport: StdioConversation,
+    captured: GuestOutputStream,
+}
+
+impl IsTerminal for ConversationOutput {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for ConversationOutput {
+    fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
+        // Only the streams of WASI 0.3 would call this, and Toolbay has its own.
+        Box::new(tokio::io::sink())
+    }
+
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.clone())
+    }
+}
+
+impl OutputStream for ConversationOutput {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.captured.write(bytes.clone())?;
+        let mut lines = self.transport.lines();
+        let mut ended = false;
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let before = lines.partial_line.capacity();
+            lines.partial_line.extend_from_slice(part);
+            self.captured.charge_memory(lines.partial_line.capacity() - before)?;
+            if part.ends_with(b"\n") {
+                let line = mem::take(&mut lines.partial_line);
+                if line.iter().any(|byte| !byte.is_ascii_whitespace()) {
+                    self.captured.charge_memory(LINE_OVERHEAD_BYTES)?;
+                    lines.output.push_back(line);
+                    ended = true;
+                }
+            }
+        }
+        drop(lines);
+        if ended {
+            self.transport.0.output_ready.notify_waiters();
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        self.captured.check_write()
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for ConversationOutput {
+    async fn ready(&mut self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Wake, Waker};
+
+    use bytesize::ByteSize;
+
+    use super::*;
+    use crate::capability::memory_budget::MemoryBudget;
+    use crate::capability::stdio::output_capture::GuestOutput;
+
+    #[tokio::test]
+    async fn lines_are_heard_wherever_the_pieces_end() {
+        let talk = StdioConversation::default();
+        let stdio = GuestOutput::new(ByteSize::kib(1), MemoryBudget::new(ByteSize::mib(1)));
+        let mut output = ConversationOutput { transport: talk.clone(), captured: stdio.stdout() };
+        for piece in ["{\"a\"", ":1}\n\n \r\n{", "}\n[]\nrest"] {
+            output.write(Bytes::from_static(piece.as_bytes())).unwrap();
+        }
+        for line in ["{\"a\":1}\n", "{}\n", "[]\n"] {
+            assert_eq!(talk.recv().await, line.as_bytes());
+        }
+        assert!(talk.lines().output.is_empty());
+    }
+
+    #[test]
+    fn a_line_pays_for_its_place_as_well() {
+        let talk = StdioConversation::default();
+        let account = MemoryBudget::new(ByteSize::mib(1));
+        let stdio = GuestOutput::new(ByteSize::mib(8), account.clone());
+        let mut output = ConversationOutput { transport: talk.clone(), captured: stdio.stdout() };
+        let lines = Bytes::from("a\n".repeat(1000));
+        let written = (0..1000).take_while(|_| output.write(lines.clone()).is_ok()).count();
+        assert!(account.is_exceeded() && written < 11, "{written}");
+        let lines = talk.lines();
+        let kept =
+            lines.output.capacity() * size_of::<Vec<u8>>() + lines.output.iter().map(Vec::capacity).sum::<usize>();
+        assert!(kept <= 1 << 20, "{kept}");
+    }
+
+    #[tokio::test]
+    async fn input_waits_for_what_is_said_and_ends_when_it_is_closed() {
+        let talk = StdioConversation::default();
+        let mut input = ConversationInput(talk.clone());
+        assert_eq!(input.read(8).unwrap(), "");
+        let push = |text: &'static str, closed| {
+            let mut lines = talk.lines();
+            lines.input.push_back(Bytes::from_static(text.as_bytes()));
+            lines.closed = closed;
+            drop(lines);
+            talk.0.input_ready.notify_waiters();
+        };
+        let ((), ()) = tokio::join!(input.ready(), async { push("hello\n", false) });
+        assert_eq!((input.read(2).unwrap(), input.read(9).unwrap()), ("he".into(), "llo\n".into()));
+        push("x", true);
+        input.ready().await;
+        assert_eq!(input.read(9).unwrap(), "x");
+        assert!(matches!(input.read(9), Err(StreamError::Closed)));
+    }
+
+    #[test]
+    fn a_reader_that_is_dropped_while_it_waits_leaves_nothing_behind() {
+        let talk = StdioConversation::default();
+        let count = Arc::new(Wakes::default());
+        let waker = Waker::from(Arc::clone(&count));
+        let mut context = Context::from_waker(&waker);
+        for _ in 0..100 {
+            assert!(talk.reader().poll(&mut context, 8).is_pending());
+        }
+        assert_eq!(Arc::strong_count(&count), 2);
+        talk.send("hello");
+        assert_eq!(count.0.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn what_is_said_wakes_every_reader_and_goes_to_the_first_that_reads() {
+        let talk = StdioConversation::default();
+        let count = Arc::new(Wakes::default());
+        let waker = Waker::from(Arc::clone(&count));
+        let mut context = Context::from_waker(&waker);
+        let mut readers = [talk.reader(), talk.reader()];
+        for reader in &mut readers {
+            assert!(reader.poll(&mut context, 8).is_pending());
+        }
+        talk.send("hello");
+        assert_eq!(count.0.load(Ordering::Relaxed), 2);
+        let [first, second] = &mut readers;
+        assert_eq!(first.poll(&mut context, 8), Poll::Ready(Some("hello\n".into())));
+        assert!(second.poll(&mut context, 8).is_pending());
+        talk.lines().closed = true;
+        talk.0.input_ready.notify_waiters();
+        assert_eq!(count.0.load(Ordering::Relaxed), 3);
+        assert_eq!(second.poll(&mut context, 8), Poll::Ready(None));
+    }
+
+    /// Counts wake-ups.
+    #[derive(Default)]
+    struct Wakes(AtomicUsize);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,452 @@
+//! Handles of mounted directories, which are opened once and without following links.
+//!
+//! The path of a mount is trusted only when the plugin is loaded: anyone who can write to a parent
+//! directory can later replace it by a link. Therefore the path is resolved once, component by
+//! component, each relative to the handle of its parent, and no component may be a link. Only the
+//! plugin folder, which is the base of relative paths, may be reached through links, because the
+//! operator passes it to the server. Calls use the handle. The per-caller directory in a mounted
+//! directory is opened from the handle in the same way, for each call, and is created if it does
+//! not exist.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, mkdirat, openat, statat};
+use rustix::io::Errno;
+use toolbay_model::{CallerIdentity, Limit};
+use toolbay_policy::{MountAccess, MountPermission, MountScope};
+use wasmtime_wasi::OpenMode;
+use wasmtime_wasi::filesystem::{Dir, FsPerms};
+
+use crate::context::usage_ledger::{CallQuota, LedgerRegistry, UsageBounds, UsageLedger};
+
+/// Flags with which each directory on the path is opened.
+const STEP_FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// The directories of a plugin's mounts. Clones share the handles.
+#[derive(Clone, Debug, Default)]
+pub struct MountRoots(Arc<[MountRoot]>);
+
+struct MountRoot {
+    mount: Arc<MountPermission>,
+    /// The open directory, or `None` while the directory does not exist.
+    open_directory: Mutex<Option<Dir>>,
+    /// The ledger of the directory, if it has a quota. It is retained here so that the directory is
+    /// scanned only once.
+    ledger: Mutex<Option<Arc<UsageLedger>>>,
+}
+
+/// A mounted directory of one call.
+#[derive(Clone)]
+pub(crate) struct MountedDirectory {
+    /// The open directory.
+    pub(crate) dir: Dir,
+    /// The path of the directory in the guest.
+    pub(crate) guest: String,
+    /// The quota of the directory, or `None` if it is not bounded.
+    pub(crate) quota: Option<CallQuota>,
+    /// The mount in the grant, or `None` for a temporary directory.
+    pub(crate) mount: Option<Arc<MountPermission>>,
+}
+
+impl MountRoots {
+    /// Creates the roots of these mounts without opening the directories.
+    pub fn new(mounts: &[MountPermission]) -> Self {
+        Self(
+            mounts
+                .iter()
+                .map(|mount| MountRoot {
+                    mount: Arc::new(mount.clone()),
+                    open_directory: Mutex::default(),
+                    ledger: Mutex::default(),
+                })
+                .collect(),
+        )
+    }
+
+    /// Opens the directories, and returns a warning for each one that cannot be used. Such a
+    /// directory is opened by the first call after it was created or repaired. Blocks.
+    pub fn open(&self) -> Vec<String> {
+        self.0.iter().filter_map(|root| root.directory().err().map(|why| root.unusable_message(&why))).collect()
+    }
+
+    /// Returns the directories of a call of `caller`. `reached` receives the first bound that the
+    /// call exceeds.
+    ///
+    /// # Errors
+    ///
+    /// Returns a message for the operator if a directory cannot be used.
+    pub(crate) async fn open_for_call(
+        &self,
+        caller: Option<&CallerIdentity>,
+        ledgers: &Arc<LedgerRegistry>,
+        reached: &Arc<OnceLock<Limit>>,
+    ) -> Result<Vec<MountedDirectory>, String> {
+        let (roots, caller) = (self.clone(), caller.cloned());
+        let (ledgers, reached) = (Arc::clone(ledgers), Arc::clone(reached));
+        let all = move || roots.0.iter().map(|root| root.mount_for_call(caller.as_ref(), &ledgers, &reached)).collect();
+        // Directories that are already open need no blocking thread.
+        if self.0.iter().all(|root| root.mount.by.is_none()) {
+            return all();
+        }
+        tokio::task::spawn_blocking(all).await.unwrap_or_else(|error| Err(error.to_string()))
+    }
+}
+
+/// Roots are equal if their calls reach the same directories.
+impl PartialEq for MountRoots {
+    fn eq(&self, other: &Self) -> bool {
+        let same = |(one, two): (&MountRoot, &MountRoot)| one.mount == two.mount && one.identity() == two.identity();
+        self.0.len() == other.0.len() && self.0.iter().zip(other.0.iter()).all(same)
+    }
+}
+
+impl MountRoot {
+    /// Returns the directory for a call of `caller`. Blocks if the mount has per-caller
+    /// directories.
+    fn mount_for_call(
+        &self,
+        caller: Option<&CallerIdentity>,
+        ledgers: &LedgerRegistry,
+        reached: &Arc<OnceLock<Limit>>,
+    ) -> Result<MountedDirectory, String> {
+        let dir = self.directory().and_then(|dir| match self.mount.by {
+            None => Ok(dir),
+            Some(MountScope::Caller) => {
+                let own = File::from(open_caller_directory(&dir.dir, caller)?);
+                Ok(Dir::new(own, dir.perms, dir.open_mode, false))
+            }
+        });
+        let dir = dir.map_err(|why| self.unusable_message(&why))?;
+        let quota =
+            self.quota(&dir, ledgers, reached).map_err(|error| self.unusable_message(&describe_error(error)))?;
+        Ok(MountedDirectory { dir, guest: self.mount.guest.clone(), quota, mount: Some(Arc::clone(&self.mount)) })
+    }
+
+    /// Returns the quota of the directory, or `None` if neither this mount nor another one of the
+    /// same directory has a quota.
+    fn quota(
+        &self,
+        dir: &Dir,
+        ledgers: &LedgerRegistry,
+        reached: &Arc<OnceLock<Limit>>,
+    ) -> Result<Option<CallQuota>, Errno> {
+        let bytes = self.mount.quota.map(|most| (most.as_u64(), Limit::MountQuota(most)));
+        let entries = self.mount.most_entries().map(|most| (most as u64, Limit::MountEntries(most)));
+        let bounds = UsageBounds { bytes, entries };
+        let ledger = if bytes.is_none() && entries.is_none() {
+            ledgers.find(&dir.dir)
+        } else {
+            let ledger = ledgers.register(&dir.dir, &bounds)?;
+            match self.mount.by {
+                None => *self.ledger.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&ledger)),
+                Some(MountScope::Caller) => ledgers.cache(&ledger),
+            }
+            Some(ledger)
+        };
+        Ok(ledger.map(|ledger| CallQuota { ledger, bounds, reached: Arc::clone(reached) }))
+    }
+
+    /// Returns the open directory, or opens it. The error is the end of a sentence about the
+    /// directory.
+    fn directory(&self) -> Result<Dir, String> {
+        let mut held = self.open_directory.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(folder) = held.as_ref()
+            // A deleted directory may have been created again.
+            && fstat(&*folder.dir).is_ok_and(|found| found.st_nlink > 0)
+        {
+            return Ok(folder.clone());
+        }
+        *held = None;
+        let (perms, mode) = match self.mount.access {
+            MountAccess::Read => (FsPerms::ReadOnly, OpenMode::READ),
+            MountAccess::ReadWrite => (FsPerms::ReadWrite, OpenMode::READ | OpenMode::WRITE),
+        };
+        let folder = Dir::new(File::from(open(&self.mount.base, &self.mount.host)?), perms, mode, false);
+        Ok(held.insert(folder).clone())
+    }
+
+    /// Returns the device and inode of the open directory.
+    fn identity(&self) -> Option<(u64, u64)> {
+        let held = self.open_directory.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = fstat(&*held.as_ref()?.dir).ok()?;
+        Some((found.st_dev, found.st_ino))
+    }
+
+    fn unusable_message(&self, why: &str) -> String {
+        let MountPermission { written, guest, place, .. } = &*self.mount;
+        format!("cannot mount the folder {} at {guest}: it {why} ({place})", written.display())
+    }
+}
+
+impl fmt::Debug for MountRoot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MountRoot").field("mount", &self.mount).field("held", &self.identity()).finish_non_exhaustive()
+    }
+}
+
+/// Opens the directory of `caller` in `directory`, and creates it if it does not exist. Follows no
+/// links.
+fn open_caller_directory(folder: &File, caller: Option<&CallerIdentity>) -> Result<OwnedFd, String> {
+    let Some(caller) = caller else {
+        return Err("has a folder for each caller, and this caller is not authenticated (see http.tokens)".to_owned());
+    };
+    let Some(path) = caller.path() else {
+        return Err("cannot have a folder for this caller, whose name is too long for a path".to_owned());
+    };
+    let mut here = openat(folder, ".", STEP_FLAGS, Mode::empty()).map_err(describe_error)?;
+    for component in path.components() {
+        // The path of an identity has only normal components.
+        let Component::Normal(name) = component else { continue };
+        let next = match open_component(&here, name) {
+            Err(Errno::NOENT) => match mkdirat(&here, name, Mode::RWXU) {
+                // Another call of this caller may have created it concurrently.
+                Ok(()) | Err(Errno::EXIST) => open_component(&here, name),
+                Err(error) => return Err(format!("cannot have a folder for {caller}: {}", io::Error::from(error))),
+            },
+            found => found,
+        };
+        here = next.map_err(|error| match error {
+            Errno::NOTDIR | Errno::LOOP => {
+                format!("has something else than a folder in the place of {}, the folder of {caller}", path.display())
+            }
+            error => describe_error(error),
+        })?;
+    }
+    Ok(here)
+}
+
+/// Opens a subdirectory, if it is not a link.
+fn open_component(folder: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
+    openat(folder, name, STEP_FLAGS | OFlags::NOFOLLOW, Mode::empty())
+}
+
+/// Opens the directory `path` without following links, except within the prefix `base`.
+fn open(base: &Path, path: &Path) -> Result<OwnedFd, String> {
+    let (start, rest) = match path.strip_prefix(base) {
+        Ok(rest) if base.as_os_str().is_empty() && path.is_relative() => (Path::new("."), rest),
+        Ok(rest) if !base.as_os_str().is_empty() => (base, rest),
+        _ => (Path::new("/"), path),
+    };
+    let mut folder = openat(CWD, start, STEP_FLAGS, Mode::empty()).map_err(describe_error)?;
+    for component in rest.components() {
+        let name = match component {
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => continue,
+            Component::ParentDir => "..".as_ref(),
+            Component::Normal(name) => name,
+        };
+        folder = match open_component(&folder, name) {
+            Ok(next) => next,
+            Err(Errno::NOTDIR | Errno::LOOP) if is_link(&folder, name) => {
+                return Err("is reached through a symbolic link; write the path that the link leads to".to_owned());
+            }
+            Err(error) => return Err(describe_error(error)),
+        };
+    }
+    Ok(folder)
+}
+
+fn is_link(folder: &OwnedFd, name: &OsStr) -> bool {
+    let found = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+    found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_symlink())
+}
+
+/// Describes why a directory cannot be used, as the end of a sentence about it.
+fn describe_error(error: Errno) -> String {
+    match error {
+        Errno::NOENT => "does not exist".to_owned(),
+        Errno::NOTDIR => "is not a folder".to_owned(),
+        Errno::ACCESS => "cannot be opened by the server: permission denied".to_owned(),
+        error => format!("cannot be opened: {}", io::Error::from(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt as _, symlink};
+
+    use super::*;
+
+    fn roots(base: &Path, host: &str) -> MountRoots {
+        MountRoots::new(&[mount(base, host)])
+    }
+
+    fn mount(base: &Path, host: &str) -> MountPermission {
+        MountPermission {
+            host: base.join(host),
+            base: base.to_owned(),
+            guest: "/data".to_owned(),
+            access: MountAccess::Read,
+            by: None,
+            quota: None,
+            entries: None,
+            unguarded: false,
+            written: host.into(),
+            place: "a.toml:1".to_owned(),
+        }
+    }
+
+    fn inode(roots: &MountRoots) -> Result<u64, String> {
+        inode_of(roots, None)
+    }
+
+    fn inode_of(roots: &MountRoots, caller: Option<&str>) -> Result<u64, String> {
+        let caller = caller.map(|name| CallerIdentity::of(name).unwrap());
+        let mounted = roots.0[0].mount_for_call(caller.as_ref(), &LedgerRegistry::default(), &Arc::default())?;
+        Ok(fstat(&*mounted.dir.dir).unwrap().st_ino)
+    }
+
+    fn is_at(path: &Path) -> u64 {
+        fs::metadata(path).unwrap().ino()
+    }
+
+    /// Creates `real/plugins`, `real/data/deep`, and a link to each of them.
+    fn tree() -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("real/plugins")).unwrap();
+        fs::create_dir_all(root.path().join("real/data/deep")).unwrap();
+        symlink("real", root.path().join("link")).unwrap();
+        symlink("data", root.path().join("real/linked")).unwrap();
+        root
+    }
+
+    #[test]
+    fn a_path_may_not_lead_through_a_link_below_the_plugin_folder() {
+        let root = tree();
+        // The path to the plugin folder is trusted.
+        let base = root.path().join("link/plugins");
+        let deep = is_at(&root.path().join("real/data/deep"));
+        assert_eq!(inode(&roots(&base, "../data/deep")), Ok(deep));
+        assert_eq!(inode(&roots(&base, "./..//data/deep/.")), Ok(deep));
+        assert_eq!(inode(&roots(&base, ".")), Ok(is_at(&root.path().join("real/plugins"))));
+        assert_eq!(inode(&roots(&base, root.path().join("real/data/deep").to_str().unwrap())), Ok(deep));
+        let absolute = root.path().join("link/data/deep");
+        for host in ["../linked", "../linked/deep", absolute.to_str().unwrap()] {
+            let why = inode(&roots(&base, host)).unwrap_err();
+            let expected = format!(
+                "cannot mount the folder {host} at /data: it is reached through a symbolic link; write the path that the \
+                 link leads to (a.toml:1)"
+            );
+            assert_eq!(why, expected);
+            assert_eq!(roots(&base, host).open(), [expected]);
+        }
+    }
+
+    #[test]
+    fn an_open_folder_stays_the_same_when_a_link_takes_its_place() {
+        let root = tree();
+        let roots = roots(&root.path().join("real/plugins"), "../data");
+        assert!(roots.open().is_empty());
+        let data = root.path().join("real/data");
+        let first = is_at(&data);
+        fs::rename(&data, root.path().join("real/moved")).unwrap();
+        symlink("/", &data).unwrap();
+        assert_eq!(inode(&roots), Ok(first));
+    }
+
+    #[test]
+    fn a_folder_is_opened_when_it_exists_and_again_when_it_was_deleted() {
+        let root = tree();
+        let roots = roots(&root.path().join("real/plugins"), "../later");
+        let later = root.path().join("real/later");
+        assert_eq!(roots.open(), [inode(&roots).unwrap_err()]);
+        assert!(inode(&roots).unwrap_err().contains("it does not exist"));
+        fs::write(&later, "").unwrap();
+        assert!(inode(&roots).unwrap_err().contains("it is not a folder"));
+        fs::remove_file(&later).unwrap();
+        fs::create_dir(&later).unwrap();
+        assert_eq!(inode(&roots), Ok(is_at(&later)));
+        fs::remove_dir(&later).unwrap();
+        symlink("/", &later).unwrap();
+        assert!(inode(&roots).unwrap_err().contains("through a symbolic link"));
+        fs::remove_file(&later).unwrap();
+        fs::create_dir(&later).unwrap();
+        assert_eq!(inode(&roots), Ok(is_at(&later)));
+    }
+
+    #[test]
+    fn roots_are_equal_if_they_reach_the_same_folder() {
+        let root = tree();
+        let base = root.path().join("real/plugins");
+        let (one, two) = (roots(&base, "../data"), roots(&base, "../data"));
+        assert_eq!(one, two);
+        one.open();
+        assert_ne!(one, two);
+        two.open();
+        assert_eq!(one, two);
+        fs::rename(root.path().join("real/data"), root.path().join("real/moved")).unwrap();
+        fs::create_dir(root.path().join("real/data")).unwrap();
+        let three = roots(&base, "../data");
+        three.open();
+        assert_ne!(one, three);
+    }
+
+    #[test]
+    fn each_caller_has_a_folder_of_its_own() {
+        let root = tree();
+        let base = root.path().join("real/plugins");
+        let mut mount = mount(&base, "../data");
+        mount.by = Some(MountScope::Caller);
+        let roots = MountRoots::new(&[mount]);
+        let ci = inode_of(&roots, Some("token:ci")).unwrap();
+        let path = root.path().join("real/data/token/ci");
+        assert_eq!(ci, is_at(&path));
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
+        assert_eq!(inode_of(&roots, Some("token:ci")), Ok(ci));
+        assert_ne!(inode_of(&roots, Some("token:other")), Ok(ci));
+        assert_ne!(inode_of(&roots, Some("stdio")), Ok(ci));
+        assert_eq!(inode_of(&roots, Some("token:..")), Ok(is_at(&root.path().join("real/data/token/%2E."))));
+        let why = inode_of(&roots, None).unwrap_err();
+        assert!(why.contains("this caller is not authenticated"), "{why}");
+        let why = inode_of(&roots, Some(&format!("token:{}", "a".repeat(300)))).unwrap_err();
+        assert!(why.contains("too long"), "{why}");
+    }
+
+    #[test]
+    fn the_folder_of_a_caller_is_not_reached_through_a_link() {
+        let root = tree();
+        let mut mount = mount(&root.path().join("real/plugins"), "../data");
+        mount.by = Some(MountScope::Caller);
+        let roots = MountRoots::new(&[mount]);
+        symlink("/", root.path().join("real/data/stdio")).unwrap();
+        symlink("deep", root.path().join("real/data/token")).unwrap();
+        fs::create_dir(root.path().join("real/data/oauth")).unwrap();
+        fs::write(root.path().join("real/data/oauth/https%3A%2F%2Fa"), "").unwrap();
+        for caller in ["stdio", "token:ci", "oauth:ada of https://a"] {
+            let why = inode_of(&roots, Some(caller)).unwrap_err();
+            assert!(why.contains("something else than a folder") && why.contains(caller), "{why}");
+        }
+        assert_eq!(fs::read_dir(root.path().join("real/data/deep")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn mounts_of_one_folder_share_what_is_known_of_it() {
+        let root = tree();
+        let base = root.path().join("real/plugins");
+        let mut bounded = mount(&base, "../data");
+        (bounded.access, bounded.quota) = (MountAccess::ReadWrite, Some(bytesize::ByteSize::kib(1)));
+        let mut other = mount(&base, "../data/../data");
+        (other.access, other.entries) = (MountAccess::ReadWrite, Some(3));
+        let ledgers = LedgerRegistry::default();
+        let quota = |mount: MountPermission| {
+            let roots = MountRoots::new(&[mount]);
+            roots.0[0].mount_for_call(None, &ledgers, &Arc::default()).unwrap().quota
+        };
+        assert!(quota(mount(&base, "../data")).is_none(), "nothing bounds it");
+        let (bounded, other) = (quota(bounded).unwrap(), quota(other).unwrap());
+        assert!(bounded.shares_ledger(&other));
+        assert_eq!(bounded.bounds.bytes, Some((1024, Limit::MountQuota(bytesize::ByteSize::kib(1)))));
+        assert_eq!(bounded.bounds.entries, Some((10_000, Limit::MountEntries(10_000))));
+        assert_eq!((other.bounds.bytes, other.bounds.entries), (None, Some((3, Limit::MountEntries(3)))));
+        // A mount without a quota counts with them.
+        let free = quota(mount(&base, "../data")).unwrap();
+        assert!(free.shares_ledger(&bounded) && free.bounds.bytes.is_none() && free.bounds.entries.is_none());
+        assert!(!quota(mount(&base, "../data/deep")).is_some_and(|deep| deep.shares_ledger(&bounded)));
+    }
+}

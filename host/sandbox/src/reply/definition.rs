@@ -1,0 +1,452 @@
+//! Cleans a plugin's description, so that it cannot contain characters that act on a reader.
+//!
+//! Display names, titles, descriptions and `_meta` are for reading: control characters are removed.
+//! The same applies to the readable texts in a schema. Identifiers and validation keywords stay
+//! unchanged, such as the name of a prompt, a URI, or `const`, `enum`, `pattern` and the names of
+//! properties in a schema: removing a character would change their meaning. Clients fetch and draw
+//! icons, and act on MIME types, priorities and times. Such values are dropped if MCP does not
+//! allow them.
+
+use serde_json::Value;
+use toolbay_model::text::{clean, line};
+use toolbay_model::{ComponentDescription, Icon, PromptArgument, PromptDefinition, ResourceDefinition, ToolDefinition};
+
+use crate::reply::syntax::{is_mime_type, is_timestamp, is_uri};
+
+/// Keywords whose values take part in validation, or are values themselves. They are not readable
+/// text.
+const VALIDATION_KEYWORDS: [&str; 21] = [
+    "$anchor",
+    "$dynamicAnchor",
+    "$dynamicRef",
+    "$id",
+    "$recursiveRef",
+    "$ref",
+    "$schema",
+    "$vocabulary",
+    "const",
+    "contentEncoding",
+    "contentMediaType",
+    "default",
+    "dependentRequired",
+    "enum",
+    "examples",
+    "format",
+    "id",
+    "pattern",
+    "required",
+    "type",
+    "x-mcp-header",
+];
+
+/// Keywords whose members are schemas under names that the author chooses.
+const SCHEMA_MAP_KEYWORDS: [&str; 6] =
+    ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"];
+
+/// Maximum size of a name or address in a remark, in bytes.
+const MAX_QUOTED_BYTES: usize = 200;
+
+/// Maximum number of tools, prompts, resources or templates with dropped values that are reported
+/// to the operator, for each kind.
+const MAX_REMARKS: usize = 10;
+
+/// Returns the description with cleaned texts, and with remarks for the operator on dropped values.
+pub(crate) fn clean_description(description: ComponentDescription) -> ComponentDescription {
+    let ComponentDescription { tools, prompts, resources, templates, completes, manner, mut remarks } = description;
+    let mut dropped = DroppedEntries::new("tool");
+    let tools = tools.into_iter().map(|tool| clean_tool(tool, &mut dropped)).collect();
+    remarks.extend(dropped.into_remarks());
+    let mut dropped = DroppedEntries::new("prompt");
+    let prompts = prompts.into_iter().map(|prompt| clean_prompt(prompt, &mut dropped)).collect();
+    remarks.extend(dropped.into_remarks());
+    let mut dropped = DroppedEntries::new("resource");
+    let resources = resources.into_iter().map(|resource| clean_resource(resource, &mut dropped)).collect();
+    remarks.extend(dropped.into_remarks());
+    let mut dropped = DroppedEntries::new("resource template");
+    let templates = templates.into_iter().map(|template| clean_resource(template, &mut dropped)).collect();
+    remarks.extend(dropped.into_remarks());
+    ComponentDescription { tools, prompts, resources, templates, completes, manner, remarks }
+}
+
+/// Remarks on dropped values, for all entries of a kind.
+struct DroppedEntries {
+    kind: &'static str,
+    remarks: Vec<String>,
+    /// Number of entries that are not reported individually.
+    more: u32,
+}
+
+impl DroppedEntries {
+    fn new(kind: &'static str) -> Self {
+        Self { kind, remarks: Vec::new(), more: 0 }
+    }
+
+    /// Adds a remark on the first dropped value of an entry, if there is one.
+    fn add(&mut self, name: &str, why: Option<String>) {
+        let Some(why) = why else { return };
+        if self.remarks.len() < MAX_REMARKS {
+            self.remarks.push(format!("{} {:?}: {why}", self.kind, line(name, MAX_QUOTED_BYTES)));
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn into_remarks(mut self) -> Vec<String> {
+        if self.more > 0 {
+            self.remarks.push(format!("{} more {}s have something that is not shown", self.more, self.kind));
+        }
+        self.remarks
+    }
+}
+
+/// Drops the icons that clients must not receive. Returns the reason for the first one.
+fn drop_icons(icons: &mut Vec<Icon>) -> Option<String> {
+    let mut first = None;
+    let cleaned = std::mem::take(icons).into_iter().map(clean_icon);
+    *icons = cleaned.filter_map(|icon| icon.map_err(|why| first.get_or_insert(why)).ok()).collect();
+    first.map(|why| format!("an icon is not shown: {why}"))
+}
+
+fn clean_tool(mut tool: ToolDefinition, dropped: &mut DroppedEntries) -> ToolDefinition {
+    dropped.add(&tool.name, drop_icons(&mut tool.icons));
+    ToolDefinition {
+        title: tool.title.map(clean_text),
+        description: tool.description.map(clean_text),
+        input_schema: clean_json(tool.input_schema, clean_schema),
+        output_schema: tool.output_schema.map(|text| clean_json(text, clean_schema)),
+        meta: tool.meta.map(|text| clean_json(text, clean_all_texts)),
+        ..tool
+    }
+}
+
+fn clean_prompt(mut prompt: PromptDefinition, dropped: &mut DroppedEntries) -> PromptDefinition {
+    dropped.add(&prompt.name, drop_icons(&mut prompt.icons));
+    let argument = |argument: PromptArgument| PromptArgument {
+        title: argument.title.map(clean_text),
+        description: argument.description.map(clean_text),
+        ..argument
+    };
+    PromptDefinition {
+        title: prompt.title.map(clean_text),
+        description: prompt.description.map(clean_text),
+        arguments: prompt.arguments.into_iter().map(argument).collect(),
+        meta: prompt.meta.map(|text| clean_json(text, clean_all_texts)),
+        ..prompt
+    }
+}
+
+/// Cleans a resource or a template.
+fn clean_resource(mut resource: ResourceDefinition, dropped: &mut DroppedEntries) -> ResourceDefinition {
+    let why = drop_icons(&mut resource.icons);
+    let mime_type = take_invalid(&mut resource.mime_type, is_mime_type)
+        .map(|mime_type| format!("its MIME type is not shown: {:?} is none", line(&mime_type, MAX_QUOTED_BYTES)));
+    let priority = resource.priority.take_if(|priority| !(0.0..=1.0).contains(priority));
+    let priority = priority.map(|priority| format!("its priority is not shown: {priority} is not between 0.0 and 1.0"));
+    let time = take_invalid(&mut resource.last_modified, is_timestamp).map(|time| {
+        let time = line(&time, MAX_QUOTED_BYTES);
+        format!("when it was last modified is not shown: {time:?} is not a time such as \"2026-01-12T15:00:58Z\"")
+    });
+    dropped.add(&resource.uri, why.or(mime_type).or(priority).or(time));
+    ResourceDefinition {
+        name: clean_text(resource.name),
+        title: resource.title.map(clean_text),
+        description: resource.description.map(clean_text),
+        meta: resource.meta.map(|text| clean_json(text, clean_all_texts)),
+        ..resource
+    }
+}
+
+/// Takes a text that is not valid.
+fn take_invalid(text: &mut Option<String>, fits: impl Fn(&str) -> bool) -> Option<String> {
+    text.take_if(|text| !fits(text))
+}
+
+fn clean_text(text: String) -> String {
+    match clean(&text) {
+        std::borrow::Cow::Borrowed(_) => text,
+        std::borrow::Cow::Owned(cleaned) => cleaned,
+    }
+}
+
+/// Applies `change` to the value of a JSON text. Invalid JSON is returned unchanged; a later check
+/// reports it.
+fn clean_json(text: String, change: fn(&mut Value)) -> String {
+    // Fast path for almost all texts: neither the text nor its unescaped form contains control
+    // characters.
+    if !text.contains("\\u") && matches!(clean(&text), std::borrow::Cow::Borrowed(_)) {
+        return text;
+    }
+    let Ok(mut value) = serde_json::from_str(&text) else { return text };
+    change(&mut value);
+    value.to_string()
+}
+
+/// Cleans every text in `value`, and the names of its members.
+fn clean_all_texts(value: &mut Value) {
+    match value {
+        Value::String(text) => clean_in_place(text),
+        Value::Array(items) => items.iter_mut().for_each(clean_all_texts),
+        Value::Object(members) => {
+            *members = std::mem::take(members)
+                .into_iter()
+                .map(|(name, mut member)| {
+                    clean_all_texts(&mut member);
+                    (clean_text(name), member)
+                })
+                .collect();
+        }
+        _ => {}
+    }
+}
+
+/// Cleans the readable texts in a schema.
+fn clean_schema(schema: &mut Value) {
+    match schema {
+        Value::String(text) => clean_in_place(text),
+        Value::Array(schemas) => schemas.iter_mut().for_each(self::clean_schema),
+        Value::Object(keywords) => {
+            for (keyword, value) in
+                keywords.iter_mut().filter(|(keyword, _)| !VALIDATION_KEYWORDS.contains(&keyword.as_str()))
+            {
+                match value {
+                    Value::Object(schemas) if SCHEMA_MAP_KEYWORDS.contains(&keyword.as_str()) => {
+                        // A dependency can also be a list of names.
+                        schemas.values_mut().filter(|schema| !schema.is_array()).for_each(self::clean_schema);
+                    }
+                    value => self::clean_schema(value),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn clean_in_place(text: &mut String) {
+    *text = self::clean_text(std::mem::take(text));
+}
+
+/// Checks and cleans an icon.
+///
+/// # Errors
+///
+/// The reason why clients must not receive it.
+fn clean_icon(icon: Icon) -> Result<Icon, String> {
+    let shown = line(&icon.src, MAX_QUOTED_BYTES);
+    let (scheme, rest) = icon.src.split_once(':').unwrap_or_default();
+    let allowed = match scheme.to_ascii_lowercase().as_str() {
+        "https" => rest.strip_prefix("//").is_some_and(|rest| !rest.starts_with(['/', '?', '#']) && !rest.is_empty()),
+        "data" => rest.get(..6).is_some_and(|family| family.eq_ignore_ascii_case("image/")),
+        _ => false,
+    };
+    if !allowed || !is_uri(&icon.src) || clean(&icon.src) != icon.src {
+        return Err(format!("its address must begin with https:// or data:image/, not {shown:?}"));
+    }
+    if let Some(mime_type) = &icon.mime_type
+        && !(mime_type.starts_with("image/") && is_mime_type(mime_type))
+    {
+        return Err(format!("its MIME type must be image/…, not {:?}", line(mime_type, MAX_QUOTED_BYTES)));
+    }
+    Ok(Icon { sizes: icon.sizes.into_iter().map(clean_text).collect(), ..icon })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const EVIL: &str = "a\u{1b}[2J\u{202e}b\u{9b}1m\u{e0041}c";
+
+    fn of(tools: Vec<ToolDefinition>) -> ComponentDescription {
+        ComponentDescription { tools, ..ComponentDescription::default() }
+    }
+
+    fn icon(src: &str) -> Icon {
+        Icon { src: src.into(), mime_type: None, sizes: vec!["48x48\u{202e}".into()], theme: None }
+    }
+
+    #[test]
+    fn what_is_read_is_cleaned_and_what_is_checked_by_stays() {
+        let before = json!({
+            "type": "object",
+            "title": EVIL,
+            "$comment": EVIL,
+            "properties": {
+                // Properties can have the names of keywords.
+                "pattern": {"description": EVIL, "pattern": EVIL, "default": EVIL},
+                EVIL: {"enum": [EVIL], "const": {"title": EVIL}, "examples": [EVIL], "x-words": [{"de": EVIL}]},
+            },
+            "required": [EVIL],
+            "allOf": [{"description": EVIL}, {"if": {"title": EVIL}, "$ref": format!("#/$defs/{EVIL}")}],
+            "$defs": {EVIL: {"description": EVIL}},
+            "dependencies": {"a": [EVIL], "b": {"title": EVIL}},
+        });
+        let after = json!({
+            "type": "object",
+            "title": "abc",
+            "$comment": "abc",
+            "properties": {
+                "pattern": {"description": "abc", "pattern": EVIL, "default": EVIL},
+                EVIL: {"enum": [EVIL], "const": {"title": EVIL}, "examples": [EVIL], "x-words": [{"de": "abc"}]},
+            },
+            "required": [EVIL],
+            "allOf": [{"description": "abc"}, {"if": {"title": "abc"}, "$ref": format!("#/$defs/{EVIL}")}],
+            "$defs": {EVIL: {"description": "abc"}},
+            "dependencies": {"a": [EVIL], "b": {"title": "abc"}},
+        });
+        let tool = ToolDefinition {
+            title: Some(EVIL.into()),
+            description: Some(EVIL.into()),
+            input_schema: before.to_string(),
+            output_schema: Some(before.to_string().replace('\u{202e}', "\\u202e")),
+            meta: Some(json!({EVIL: [EVIL, {"n": 1}]}).to_string()),
+            ..ToolDefinition::default()
+        };
+        let ComponentDescription { tools, remarks, .. } = clean_description(of(vec![tool]));
+        let [tool] = tools.as_slice() else { panic!("{tools:?}") };
+        assert_eq!((tool.title.as_deref(), tool.description.as_deref()), (Some("abc"), Some("abc")));
+        let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        assert_eq!(read(&tool.input_schema), after);
+        assert_eq!(read(tool.output_schema.as_deref().unwrap()), after);
+        assert_eq!(read(tool.meta.as_deref().unwrap()), json!({"abc": ["abc", {"n": 1}]}));
+        assert!(remarks.is_empty());
+    }
+
+    #[test]
+    fn what_needs_no_cleaning_is_not_written_anew() {
+        for text in [r#"{ "type":"object", "maximum": 1.50 }"#, "{", r#"{"title": "\u00"#, "\u{202e}"] {
+            let tool = ToolDefinition { input_schema: text.into(), ..ToolDefinition::default() };
+            assert_eq!(clean_description(of(vec![tool])).tools[0].input_schema, text);
+        }
+    }
+
+    #[test]
+    fn an_icon_is_an_image_behind_tls_or_in_the_address() {
+        let good = [
+            "https://a.example/i.png",
+            "HTTPS://a.example/ü",
+            "data:image/png;base64,AAAA",
+            "data:IMAGE/svg+xml,<svg/>",
+        ];
+        let bad = [
+            "http://a.example/i.png",
+            "javascript:alert(1)",
+            "data:text/html,<script>",
+            "https:",
+            "https:///etc/passwd",
+            "https://?a",
+            "https://a.example/ b",
+            "https://a.example/\u{1b}[2J",
+            "https://a.example/\u{202e}gnp.i",
+            "file:///etc/passwd",
+            "data:imag",
+            "",
+            "i.png",
+        ];
+        let tool = |icons| ToolDefinition { name: "a".into(), icons, ..ToolDefinition::default() };
+        let all = bad.iter().chain(&good).map(|src| icon(src)).collect();
+        let ComponentDescription { tools, remarks, .. } = clean_description(of(vec![tool(all)]));
+        assert_eq!(tools[0].icons.iter().map(|icon| icon.src.as_str()).collect::<Vec<_>>(), good);
+        assert_eq!(tools[0].icons[0].sizes, ["48x48"]);
+        assert_eq!(
+            remarks,
+            ["tool \"a\": an icon is not shown: its address must begin with https:// or data:image/, not \
+             \"http://a.example/i.png\""]
+        );
+        for bad in bad {
+            assert!(clean_icon(icon(bad)).is_err(), "{bad}");
+        }
+        let ComponentDescription { remarks, .. } = clean_description(of(vec![tool(vec![icon(bad[1]); 100]); 30]));
+        assert_eq!(remarks.len(), MAX_REMARKS + 1);
+        assert_eq!(remarks[MAX_REMARKS], "20 more tools have something that is not shown");
+        let page = Icon { mime_type: Some("text/html".into()), ..icon(good[0]) };
+        assert_eq!(clean_icon(page).unwrap_err(), "its MIME type must be image/…, not \"text/html\"");
+    }
+
+    #[test]
+    fn prompts_and_resources_are_cleaned_but_not_what_they_are_asked_for_by() {
+        let meta = || Some(json!({EVIL: EVIL}).to_string());
+        let prompt = PromptDefinition {
+            name: EVIL.into(),
+            title: Some(EVIL.into()),
+            description: Some(EVIL.into()),
+            arguments: vec![PromptArgument {
+                name: EVIL.into(),
+                title: Some(EVIL.into()),
+                description: Some(EVIL.into()),
+                required: true,
+            }],
+            icons: vec![icon("https://a.example/i.png"), icon("http://a.example/i.png")],
+            meta: meta(),
+        };
+        let resource = ResourceDefinition {
+            uri: EVIL.into(),
+            name: EVIL.into(),
+            title: Some(EVIL.into()),
+            description: Some(EVIL.into()),
+            meta: meta(),
+            ..ResourceDefinition::default()
+        };
+        let said = ComponentDescription {
+            prompts: vec![prompt.clone()],
+            resources: vec![resource.clone()],
+            templates: vec![resource],
+            completes: true,
+            remarks: vec!["first".into()],
+            ..ComponentDescription::default()
+        };
+        let cleaned = clean_description(said);
+        let expected = ResourceDefinition {
+            uri: EVIL.into(),
+            name: "abc".into(),
+            title: Some("abc".into()),
+            description: Some("abc".into()),
+            meta: Some(r#"{"abc":"abc"}"#.into()),
+            ..ResourceDefinition::default()
+        };
+        assert_eq!((&cleaned.resources, &cleaned.templates), (&vec![expected.clone()], &vec![expected]));
+        let expected = PromptDefinition {
+            title: Some("abc".into()),
+            description: Some("abc".into()),
+            arguments: vec![PromptArgument {
+                name: EVIL.into(),
+                title: Some("abc".into()),
+                description: Some("abc".into()),
+                required: true,
+            }],
+            icons: vec![Icon { sizes: vec!["48x48".into()], ..icon("https://a.example/i.png") }],
+            meta: Some(r#"{"abc":"abc"}"#.into()),
+            ..prompt
+        };
+        assert_eq!(cleaned.prompts, [expected]);
+        assert!(cleaned.completes);
+        let [first, second] = cleaned.remarks.as_slice() else { panic!("{:?}", cleaned.remarks) };
+        assert_eq!(first, "first");
+        assert!(second.starts_with("prompt \"a") && second.contains("an icon is not shown"), "{second}");
+    }
+
+    #[test]
+    fn what_clients_act_on_is_dropped_if_mcp_does_not_allow_it() {
+        let resource = |mime_type: &str, priority, last_modified: &str| ResourceDefinition {
+            uri: "notes://a".into(),
+            mime_type: Some(mime_type.into()),
+            priority: Some(priority),
+            last_modified: Some(last_modified.into()),
+            ..ResourceDefinition::default()
+        };
+        let fine = || resource("text/plain", 1.0, "2026-01-12T15:00:58Z");
+        let cases = [
+            (ResourceDefinition { mime_type: None, ..fine() }, resource("text", 1.0, "2026-01-12T15:00:58Z")),
+            (ResourceDefinition { priority: None, ..fine() }, resource("text/plain", f64::NAN, "2026-01-12T15:00:58Z")),
+            (ResourceDefinition { priority: None, ..fine() }, resource("text/plain", 1.1, "2026-01-12T15:00:58Z")),
+            (ResourceDefinition { last_modified: None, ..fine() }, resource("text/plain", 1.0, "today\u{202e}")),
+        ];
+        for (expected, wrong) in cases {
+            let said = ComponentDescription { resources: vec![fine(), wrong], ..ComponentDescription::default() };
+            let cleaned = clean_description(said);
+            assert_eq!(cleaned.resources, [fine(), expected]);
+            assert_eq!(cleaned.remarks.len(), 1);
+            assert!(cleaned.remarks[0].starts_with("resource \"notes://a\": "), "{:?}", cleaned.remarks);
+        }
+    }
+}

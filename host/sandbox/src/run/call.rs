@@ -1,0 +1,327 @@
+//! Runs one call of a guest from start to finish. This is the only module that creates stores.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use bytesize::ByteSize;
+use tokio::time::error::Elapsed;
+use tokio::time::timeout_at;
+use toolbay_model::{CallError, CallUsage, Limit, Limits};
+use wasmtime::{Store, Trap, UpdateDeadline};
+
+use crate::capability::determinism::CallSeed;
+use crate::capability::files::call_directories::CallDirectories;
+use crate::capability::files::descriptors::CallDescriptors;
+use crate::capability::host_denial::HostDenial;
+use crate::capability::input_request::SuspendedCall;
+use crate::capability::yielding::{CpuMeter, drive_cooperatively};
+use crate::compile::engine::{self, TickGuard};
+use crate::context::call_context::CallContext;
+use crate::context::plugin_request::PluginRequest;
+use crate::prepare::prepared_component::PreparedComponent;
+use crate::reply::guest_reply::{GuestFailure, GuestReply};
+use crate::reply::reply_check::UncheckedReply;
+use crate::run::callable::LazyComponent;
+use crate::run::sandbox::Sandbox;
+use crate::store::error::{TrapEvidence, classify};
+use crate::store::state::{CallResources, StoreState};
+
+/// Fuel after which a guest yields: 40 to 250 µs of computation. The guest's own HTTP requests then
+/// advance, and every few yields other tasks run ([`drive_cooperatively`]). With a tenth of this value, tight
+/// loops take twice as long. With ten times this value, other tasks wait.
+const YIELD_INTERVAL_FUEL: u64 = 1_000_000;
+
+/// Maximum size of a crashed guest's final standard error output that the error quotes, in bytes.
+const MAX_STDERR_BYTES: usize = 1_000;
+
+/// Maximum time that the reply of a call waits for the removal of its temporary directory. The
+/// directory is removed in any case.
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The outcome of a call and its usage.
+#[derive(Debug)]
+pub struct FinishedCall<T> {
+    /// The output, or the reason why it is missing.
+    pub result: Result<T, CallError>,
+    /// The resource usage of the call.
+    pub usage: CallUsage,
+    /// When its store was ready: [`CallUsage::wall`] begins there. `None` if no guest was entered.
+    pub entered: Option<Instant>,
+    /// How long it waited, or others had the processor: the rest of [`CallUsage::wall`] is its own CPU time.
+    pub waited: Duration,
+    /// True if the guest itself waited for an external event, such as a response.
+    pub idled: bool,
+    /// The first 64 KiB that the guest wrote to standard output, without control characters and
+    /// secrets.
+    pub stdout: String,
+    /// The first 64 KiB that the guest wrote to standard error, without control characters and
+    /// secrets.
+    pub stderr: String,
+    /// Log messages that were dropped because of [`Limits::log`](toolbay_model::Limits::log).
+    pub log_dropped: u64,
+    /// The first denial that the guest received, or `None` if no operation was denied.
+    pub hindered: Option<HostDenial>,
+}
+
+/// Message for the client if a plugin's stored code cannot be used and the plugin cannot be
+/// compiled again.
+const CODE_LOST_MESSAGE: &str = "The plugin cannot be called now: its compiled code was lost, and it could not be compiled again. Call it again in a few seconds.";
+
+impl Sandbox {
+    /// Asks a plugin for something: the one entry into a guest. What the guest returns is not yet checked:
+    /// [`UncheckedReply::check`] may take long.
+    ///
+    /// Must run on the guests' runtime ([`Sandbox::spawn`]). Dropping the future cancels the call
+    /// and frees its store.
+    pub async fn call(
+        &self,
+        callable: &LazyComponent,
+        entry: CallContext<'_>,
+        asked: PluginRequest<'_>,
+    ) -> FinishedCall<UncheckedReply> {
+        let deadline = entry.deadline.into();
+        let timeout = entry.environment.limits.timeout;
+        let begin = |stored| {
+            let sandbox = self.clone();
+            self.spawn(async move { sandbox.open_stored(stored).await })
+        };
+        let prepared = match timeout_at(deadline, callable.get_or_open(begin)).await {
+            Ok(Ok(prepared)) => prepared,
+            // The reason is in the log.
+            Ok(Err(_)) => return FinishedCall::without_guest(Err(CallError::Failed(CODE_LOST_MESSAGE.to_owned()))),
+            Err(_elapsed) => return FinishedCall::without_guest(Err(CallError::limit(Limit::Deadline(timeout)))),
+        };
+        let prepared = &*prepared;
+        let stdin = match asked {
+            PluginRequest::Tool { name, arguments } => prepared.is_command_tool(name).then(|| arguments.to_owned()),
+            PluginRequest::Prompt { .. } | PluginRequest::Resource { .. } | PluginRequest::Completion(_) => None,
+        };
+        let talk = prepared.stdio_transport();
+        let seed = entry.environment.permissions.deterministic.then(|| CallSeed::new(asked));
+        let files = self.new_call_descriptors();
+        let opening = async {
+            let secrets = entry.environment.secrets.open(entry.caller).await.map_err(CallError::Internal)?;
+            let folders = CallDirectories::open(&entry, &files, self.usage_ledgers(), self.scratch_directories()).await;
+            Ok((secrets, folders.map_err(CallError::Failed)?))
+        };
+        let opened = timeout_at(deadline, opening).await;
+        let late = |_elapsed| Err(CallError::limit(Limit::Deadline(timeout)));
+        let (secrets, mut folders) = match opened.unwrap_or_else(late) {
+            Ok(opened) => opened,
+            Err(error) => return FinishedCall::without_guest(Err(error)),
+        };
+        let (scratch, _opened) = (folders.scratch.take(), std::mem::take(&mut folders.opened));
+        let redacted = Arc::clone(&secrets.secrets);
+        let asks = prepared.can_ask();
+        let given = CallResources { secrets, directories: folders, stdin, stdio_transport: talk, seed, can_ask: asks };
+        let finished = match self.enter(prepared, &entry, files, given) {
+            Ok(mut entered) => {
+                let exchanges = entered.store.data().exchanges.clone();
+                let call = prepared.call(&mut entered.store, asked);
+                let answer = {
+                    let call = pin!(drive_cooperatively(entered.meter.clone(), exchanges, entry.place, call));
+                    until_deadline(deadline, call).await
+                };
+                entered
+                    .finish(suspension_to_reply(answer), |returned| Ok(UncheckedReply { returned, secrets: redacted }))
+            }
+            Err(error) => FinishedCall::without_guest(Err(error)),
+        };
+        if let Some(scratch) = scratch {
+            // The removal holds the call's permit, but not forever: a file system can hang.
+            let _ = tokio::time::timeout(REMOVAL_TIMEOUT, scratch.remove()).await;
+        }
+        finished
+    }
+
+    /// Creates the store of one call. No other function creates stores. A guest with `stdin`
+    /// returns its result on standard output.
+    pub(crate) fn enter<'a>(
+        &self,
+        prepared: &PreparedComponent,
+        entry: &CallContext<'a>,
+        files: CallDescriptors,
+        given: CallResources,
+    ) -> Result<EnteredStore<'a>, CallError> {
+        let limits = &entry.environment.limits;
+        let (meter, fuel) = (CpuMeter::default(), limits.fuel);
+        let state = StoreState::new(entry, given, files, meter.clone());
+        let stacks = prepared.extra_stacks().saturating_mul(engine::stack_size(self.stack_size()));
+        state.memory_budget.charge(stacks).map_err(|_overdrawn| CallError::limit(Limit::Memory(limits.memory)))?;
+        let mut store = Store::new(prepared.engine(), state);
+        store.limiter(|state| &mut state.limiter);
+        if let Some(table) = store.concurrent_resource_table() {
+            // Tasks, the events that they wait for, streams and futures each use one or a few
+            // entries.
+            table.set_max_capacity(limits.handles);
+        }
+        store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));
+        store.set_epoch_deadline(1);
+        let spent = meter.clone();
+        store.epoch_deadline_callback(move |_| {
+            // The host's work for a guest uses no fuel, so each nanosecond of CPU time counts as at
+            // least one unit. Computation uses at least four units per nanosecond, so the end of a
+            // pure computation stays deterministic.
+            if spent.nanoseconds() > fuel {
+                return Err(Trap::OutOfFuel.into());
+            }
+            // Unlike a wait, this wakes the call at once, so a computing guest keeps its compute
+            // permit.
+            Ok(UpdateDeadline::Yield(1))
+        });
+        let metered =
+            store.set_fuel(limits.fuel).and_then(|()| store.fuel_async_yield_interval(Some(YIELD_INTERVAL_FUEL)));
+        metered.map_err(|error| CallError::Internal(format!("{error:#}")))?;
+        Ok(EnteredStore {
+            store,
+            limits,
+            meter,
+            stack: self.stack_size(),
+            started: Instant::now(),
+            _ticking: self.epoch_ticker().start_guest(),
+        })
+    }
+}
+
+/// A guest's store while the call runs, and the state that is needed to determine how the call
+/// ended.
+pub(crate) struct EnteredStore<'a> {
+    pub(crate) store: Store<StoreState>,
+    limits: &'a Limits,
+    pub(crate) meter: CpuMeter,
+    stack: ByteSize,
+    started: Instant,
+    _ticking: TickGuard,
+}
+
+impl EnteredStore<'_> {
+    /// Determines how the call ended. The store is dropped in any case.
+    pub(crate) fn finish<A, T>(
+        self,
+        answer: Result<wasmtime::Result<A>, Elapsed>,
+        check: impl FnOnce(A) -> Result<T, CallError>,
+    ) -> FinishedCall<T> {
+        let wall = self.started.elapsed();
+        let state = self.store.data();
+        let (stdout, stderr) = state.stdio.captured();
+        let [stdout, stderr] = [stdout, stderr].map(|kept| kept.scrubbed(&state.secrets));
+        let burnt = self.limits.fuel.saturating_sub(self.store.get_fuel().unwrap_or_default());
+        let (http_requests, http_bytes) = state.outgoing_http.usage();
+        let (tcp_connections, tcp_bytes) = state.call_sockets.tcp_usage().totals();
+        let memory = state.memory_budget.peak() as u64;
+        let mut usage = CallUsage { fuel: burnt, wall, memory, http_requests, http_bytes, tcp_connections, tcp_bytes };
+        let result = match answer {
+            Err(_elapsed) => Err(CallError::limit(Limit::Deadline(self.limits.timeout))),
+            Ok(Ok(answer)) => check(answer),
+            Ok(Err(error)) => {
+                let evidence = TrapEvidence {
+                    memory_refused: state.memory_budget.is_exceeded()
+                        || state.limiter.memory_refused(self.store.gc_heap_capacity()),
+                    table_refused: state.limiter.table_refused,
+                    stderr: stderr_tail(&stderr),
+                };
+                Err(classify(&error, evidence, self.limits, self.stack))
+            }
+        };
+        if matches!(result, Err(CallError::Limit { limit: Limit::Fuel(_), .. })) {
+            usage.fuel = self.limits.fuel;
+        }
+        let full = state.exceeded_bound.get().copied().map(HostDenial::Limit);
+        let hindered = state.outgoing_http.first_denial(self.limits).or_else(|| state.kept.first_denial()).or(full);
+        let (entered, log_dropped) = (Some(self.started), state.imports.log_dropped());
+        let waited = wall.saturating_sub(Duration::from_nanos(self.meter.nanoseconds()));
+        let idled = self.meter.has_idled();
+        FinishedCall { result, usage, entered, waited, idled, stdout, stderr, log_dropped, hindered }
+    }
+}
+
+impl<T> FinishedCall<T> {
+    /// Returns the same call with another outcome that is derived from this one.
+    pub(crate) fn and_then<U>(self, next: impl FnOnce(T) -> Result<U, CallError>) -> FinishedCall<U> {
+        let Self { result, usage, entered, waited, idled, stdout, stderr, log_dropped, hindered } = self;
+        FinishedCall {
+            result: result.and_then(next),
+            usage,
+            entered,
+            waited,
+            idled,
+            stdout,
+            stderr,
+            log_dropped,
+            hindered,
+        }
+    }
+
+    /// Creates the result of a call that did not enter a guest.
+    pub(crate) fn without_guest(result: Result<T, CallError>) -> Self {
+        Self {
+            result,
+            usage: CallUsage::default(),
+            entered: None,
+            waited: Duration::ZERO,
+            idled: false,
+            stdout: String::new(),
+            stderr: String::new(),
+            log_dropped: 0,
+            hindered: None,
+        }
+    }
+}
+
+/// Drives `call` until its deadline. A result that becomes ready at that moment is discarded: all
+/// waits of a guest end at the deadline, and the guest must not react to that in a nondeterministic
+/// way.
+async fn until_deadline<T>(
+    deadline: tokio::time::Instant,
+    mut call: Pin<&mut (impl Future<Output = T> + ?Sized)>,
+) -> Result<T, Elapsed> {
+    let mut begun = false;
+    let in_time = poll_fn(|task| {
+        if std::mem::replace(&mut begun, true) && tokio::time::Instant::now() >= deadline {
+            // The timer is about to end the call.
+            return Poll::Pending;
+        }
+        call.as_mut().poll(task)
+    });
+    timeout_at(deadline, in_time).await
+}
+
+/// Converts the error that suspends a call to the questions of the guest.
+fn suspension_to_reply(
+    answer: Result<wasmtime::Result<Result<GuestReply, GuestFailure>>, Elapsed>,
+) -> Result<wasmtime::Result<Result<GuestReply, GuestFailure>>, Elapsed> {
+    answer.map(|answer| {
+        answer.or_else(|error| match error.downcast::<SuspendedCall>() {
+            Ok(SuspendedCall(interview)) => Ok(Ok(GuestReply::Questions(interview))),
+            Err(error) => Err(error),
+        })
+    })
+}
+
+/// Returns the end of `text`, at most [`MAX_STDERR_BYTES`] bytes, or `None` if it is blank.
+///
+/// Removes Rust's hint about `RUST_BACKTRACE`, which does not help here.
+fn stderr_tail(text: &str) -> Option<String> {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("note: run with `RUST_BACKTRACE=1`")).collect();
+    let text = lines.join("\n");
+    let text = text.trim();
+    let start = text.ceil_char_boundary(text.len().saturating_sub(MAX_STDERR_BYTES));
+    text.get(start..).filter(|tail| !tail.is_empty()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_quotes_the_end_of_standard_error_without_the_hint_about_backtraces() {
+        let panic = "\nthread 'main' panicked at src/lib.rs:3:5:\nboom\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n";
+        assert_eq!(stderr_tail(panic).unwrap(), "thread 'main' panicked at src/lib.rs:3:5:\nboom");
+        assert_eq!(stderr_tail(" \n"), None);
+        let long = format!("{}é{}", "x".repeat(10), "y".repeat(MAX_STDERR_BYTES - 1));
+        assert_eq!(stderr_tail(&long).unwrap(), "y".repeat(MAX_STDERR_BYTES - 1));
+    }
+}

@@ -1,0 +1,276 @@
+//! Requests a plugin's description when it is loaded.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::time::{timeout, timeout_at};
+use toolbay_guest_mcp::lists::{self, GuestPage, ServerDescription};
+use toolbay_guest_mcp::{GuestList, GuestMethod, QuestionAnswers, RequestOutcome, SESSIONS, STATELESS};
+use toolbay_model::{
+    CallError, ComponentDescription, GuestServerProtocol, Limit, Limits, NoopObserver, QuestionKindSet,
+};
+
+use crate::capability::stdio::stdio_transport::StdioConversation;
+use crate::capability::yielding::drive_cooperatively;
+use crate::context::call_context::{CallContext, PluginContext};
+use crate::context::replay_log::ReplayTape;
+use crate::kind::mcp_server::{self, RequestReply, ServerTransport};
+use crate::prepare::compiled::CompiledFile;
+use crate::prepare::prepared_component::PreparedComponent;
+use crate::reply::raw_description::RawDescription;
+use crate::run::call::FinishedCall;
+use crate::run::sandbox::Sandbox;
+use crate::store::state::CallResources;
+
+/// The paths at which HTTP handlers are probed, in this order.
+const PROBED_PATHS: [&str; 2] = ["/mcp", "/"];
+
+/// Maximum number of pages of one list.
+const MAX_PAGES: usize = 64;
+
+impl Sandbox {
+    /// Asks a plugin for its tools, prompts and resources, without permissions and within `limits`. Waits while many others
+    /// are asked. What it said becomes definitions elsewhere: [`CompiledFile::description`] may take long.
+    ///
+    /// Must run on the guests' runtime ([`Sandbox::spawn`]).
+    pub async fn describe(&self, compiled: &CompiledFile, limits: &Limits) -> FinishedCall<RawDescription> {
+        let _describing = self.acquire_describe_permit().await;
+        let environment = PluginContext { limits: limits.clone(), ..PluginContext::default() };
+        let deadline = Instant::now() + limits.timeout;
+        let entry = CallContext {
+            tape: ReplayTape::default(),
+            environment: &environment,
+            caller: None,
+            trace: None,
+            observer: Arc::new(NoopObserver),
+            answerable: QuestionKindSet::default(),
+            journal: Arc::default(),
+            deadline,
+            place: None,
+        };
+        let prepared = &compiled.prepared;
+        let probe = |wire| ServerProbe { sandbox: self, prepared, entry: &entry, wire };
+        match prepared.wire() {
+            Some(wire @ ServerTransport::Http(pre)) => return probe(wire).probe_handler(pre.interface()).await,
+            Some(wire @ ServerTransport::Stdio(_)) if compiled.speaks => {
+                return probe(wire).probe_command().await;
+            }
+            _ => {}
+        }
+        match self.enter(prepared, &entry, self.new_call_descriptors(), CallResources::default()) {
+            Ok(mut entered) => {
+                let exchanges = entered.store.data().exchanges.clone();
+                let call = prepared.list(&mut entered.store);
+                let answer =
+                    timeout(limits.timeout, drive_cooperatively(entered.meter.clone(), exchanges, None, call)).await;
+                entered.finish(answer, Ok)
+            }
+            Err(error) => FinishedCall::without_guest(Err(error)),
+        }
+    }
+}
+
+/// Determines whether a component is an MCP server, and the items that it offers. Each request uses
+/// a separate instance, and all of them together share the time limit of one call.
+struct ServerProbe<'a> {
+    sandbox: &'a Sandbox,
+    prepared: &'a PreparedComponent,
+    entry: &'a CallContext<'a>,
+    wire: ServerTransport<'a>,
+}
+
+impl ServerProbe<'_> {
+    /// Returns the items that an HTTP handler offers, or the requests that were tried.
+    async fn probe_handler(self, interface: &str) -> FinishedCall<RawDescription> {
+        let mut tried = Vec::new();
+        for path in PROBED_PATHS {
+            let manner = |revision: &str| GuestServerProtocol { path: Some(path.to_owned()), ..endpoint(revision) };
+            let (stateless, sessions) = (manner(STATELESS), manner(SESSIONS));
+            for (manner, ask) in [(stateless, GuestMethod::Discover), (sessions, GuestMethod::Initialize)] {
+                let what = format!("POST {path} ({})", ask.method());
+                match self.identify(manner, &ask, None).await {
+                    Ok((server, manner)) => return self.list_all(&server, manner).await,
+                    Err(ProbeRefusal::Ended(finished)) => return *finished,
+                    Err(ProbeRefusal::Other(why)) => tried.push(format!("{what}: {why}")),
+                    // Nothing is served at this path.
+                    Err(ProbeRefusal::Absent(why)) => {
+                        tried.push(format!("{what}: {why}"));
+                        break;
+                    }
+                }
+            }
+        }
+        if self.prepared.has_command() {
+            return FinishedCall::without_guest(Ok(RawDescription::default()));
+        }
+        let refused = format!(
+            "it exports {interface}, but does not speak MCP: {}. A component for an HTTP host, such as Spin \
+             or wasmtime serve, is no plugin",
+            tried.join("; ")
+        );
+        FinishedCall::without_guest(Ok(RawDescription { refused: Some(refused), ..RawDescription::default() }))
+    }
+
+    /// Returns the items that a command offers if it is an MCP server. Returns an empty description
+    /// if it is only a command.
+    async fn probe_command(self) -> FinishedCall<RawDescription> {
+        for (revision, ask) in [(STATELESS, GuestMethod::Discover), (SESSIONS, GuestMethod::Initialize)] {
+            // The input ends after the request: a command that reads all input first must not
+            // block.
+            match self.identify(endpoint(revision), &ask, Some(StdioConversation::single_request())).await {
+                Ok((server, manner)) => return self.list_all(&server, manner).await,
+                Err(ProbeRefusal::Ended(finished)) => return *finished,
+                Err(ProbeRefusal::Other(_) | ProbeRefusal::Absent(_)) => {}
+            }
+        }
+        FinishedCall::without_guest(Ok(RawDescription::default()))
+    }
+
+    /// Asks the component to identify itself as an MCP server.
+    async fn identify(
+        &self,
+        manner: GuestServerProtocol,
+        ask: &GuestMethod<'_>,
+        talk: Option<StdioConversation>,
+    ) -> Result<(ServerDescription, GuestServerProtocol), ProbeRefusal> {
+        let finished = self.send_request(&manner, ask, talk).await;
+        let said = match finished.result {
+            // A later attempt can succeed, for example on a busy machine.
+            Err(CallError::Limit { limit: Limit::Deadline(_), .. } | CallError::Internal(_)) => {
+                let ended = finished.and_then(|_| Ok(RawDescription::default()));
+                return Err(ProbeRefusal::Ended(Box::new(ended)));
+            }
+            Err(error) => return Err(ProbeRefusal::Other(error.to_string().replace('\n', "; "))),
+            Ok(said) => said,
+        };
+        let understood = match &said {
+            RequestReply::Outcome(RequestOutcome::Result(result)) if matches!(ask, GuestMethod::Discover) => {
+                lists::discovered(result)
+            }
+            RequestReply::Outcome(RequestOutcome::Result(result)) => lists::initialized(result),
+            RequestReply::NotMcp(404 | 405, _) => {
+                return Err(ProbeRefusal::Absent(mcp_server::describe_response(&said)));
+            }
+            said => Err(mcp_server::describe_response(said)),
+        };
+        match understood {
+            Ok(server) => {
+                let manner = GuestServerProtocol { revision: server.revision.clone(), ..manner };
+                Ok((server, manner))
+            }
+            Err(why) => Err(ProbeRefusal::Other(why)),
+        }
+    }
+
+    /// Requests all lists.
+    async fn list_all(
+        &self,
+        server: &ServerDescription,
+        mut manner: GuestServerProtocol,
+    ) -> FinishedCall<RawDescription> {
+        let mut said = ComponentDescription { completes: server.completes, ..ComponentDescription::default() };
+        let mut room = self.entry.environment.limits.transfer.as_u64();
+        let mut last = None;
+        for list in GuestList::ALL.into_iter().filter(|list| server.has(*list)) {
+            let mut cursor: Option<String> = None;
+            for page in 0.. {
+                if page == MAX_PAGES {
+                    let why = format!("{} has more than {MAX_PAGES} pages", list.method());
+                    return FinishedCall::without_guest(Err(CallError::Failed(why)));
+                }
+                let talk = matches!(self.wire, ServerTransport::Stdio(_)).then(StdioConversation::default);
+                let finished = self.send_request(&manner, &GuestMethod::List(list, cursor.as_deref()), talk).await;
+                let finished = finished.and_then(|answer| add_entries(list, answer, &mut room, &mut said));
+                let next = match &finished.result {
+                    Ok(next) => next.clone(),
+                    Err(_) => return finished.and_then(|_| Ok(RawDescription::default())),
+                };
+                last = Some(finished);
+                if next.is_none() {
+                    break;
+                }
+                if next == cursor {
+                    let why = format!("{} names the same page twice", list.method());
+                    return FinishedCall::without_guest(Err(CallError::Failed(why)));
+                }
+                cursor = next;
+            }
+        }
+        if manner.path.is_some() && manner.revision == STATELESS {
+            let headers = said.tools.iter().map(|tool| (tool.name.clone(), lists::headers(&tool.input_schema)));
+            manner.headers = headers.filter(|(_, headers)| !headers.is_empty()).collect();
+        }
+        said.manner = Some(manner);
+        match last {
+            Some(finished) => finished.and_then(|_| Ok(said.into())),
+            None => FinishedCall::without_guest(Ok(said.into())),
+        }
+    }
+
+    /// Sends one request to a new instance.
+    async fn send_request(
+        &self,
+        manner: &GuestServerProtocol,
+        ask: &GuestMethod<'_>,
+        talk: Option<StdioConversation>,
+    ) -> FinishedCall<RequestReply> {
+        let given = CallResources { stdio_transport: talk, ..CallResources::default() };
+        match self.sandbox.enter(self.prepared, self.entry, self.sandbox.new_call_descriptors(), given) {
+            Ok(mut entered) => {
+                let exchanges = entered.store.data().exchanges.clone();
+                let answers = QuestionAnswers::default();
+                let call = mcp_server::send_request(self.wire, &mut entered.store, manner, ask, &answers);
+                let call = drive_cooperatively(entered.meter.clone(), exchanges, None, call);
+                let answer = timeout_at(self.entry.deadline.into(), call).await;
+                entered.finish(answer, Ok)
+            }
+            Err(error) => FinishedCall::without_guest(Err(error)),
+        }
+    }
+}
+
+/// The reason why a component was not recognized as an MCP server.
+enum ProbeRefusal {
+    /// The request did not complete.
+    Ended(Box<FinishedCall<RawDescription>>),
+    /// The component does not respond as an MCP server at this endpoint.
+    Other(String),
+    /// Nothing is served at this path.
+    Absent(String),
+}
+
+fn endpoint(revision: &str) -> GuestServerProtocol {
+    GuestServerProtocol { revision: revision.to_owned(), ..GuestServerProtocol::default() }
+}
+
+/// Adds the items on a page. Returns the cursor of the next page. A list that the guest does not
+/// support is empty.
+fn add_entries(
+    list: GuestList,
+    answer: RequestReply,
+    room: &mut u64,
+    said: &mut ComponentDescription,
+) -> Result<Option<String>, CallError> {
+    let failed = |why: String| CallError::Failed(format!("{}: {why}", list.method()));
+    let result = match answer {
+        RequestReply::Outcome(RequestOutcome::Result(result)) => result,
+        RequestReply::Outcome(RequestOutcome::Problem(problem)) if problem.is_unknown_method() => return Ok(None),
+        other => return Err(failed(mcp_server::describe_response(&other))),
+    };
+    let most = *room;
+    *room = room
+        .checked_sub(result.len() as u64)
+        .ok_or_else(|| failed(format!("its lists have more than {most} bytes")))?;
+    let added = match list {
+        GuestList::Tools => lists::tools(&result).map(|page| add_page(&mut said.tools, page)),
+        GuestList::Prompts => lists::prompts(&result).map(|page| add_page(&mut said.prompts, page)),
+        GuestList::Resources => lists::resources(&result).map(|page| add_page(&mut said.resources, page)),
+        GuestList::Templates => lists::templates(&result).map(|page| add_page(&mut said.templates, page)),
+    };
+    added.map_err(failed)
+}
+
+fn add_page<T>(all: &mut Vec<T>, page: GuestPage<T>) -> Option<String> {
+    all.extend(page.items);
+    page.next
+}

@@ -1,0 +1,223 @@
+//! Data of a store: the guest's WASI context, its limits, and the state of its host functions.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use toolbay_model::{Limit, TraceContext};
+use toolbay_secrets::{CallSecrets as OpenedSecrets, SecretFilter};
+use wasmtime::component::{Resource, ResourceTable};
+use wasmtime_wasi::p2::pipe::MemoryInputPipe;
+use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
+
+use crate::capability::determinism::{CallSeed, CallTime};
+use crate::capability::effects::SideEffects;
+use crate::capability::files::call_directories::CallDirectories;
+use crate::capability::files::descriptors::{CallDescriptors, DescriptorHandle};
+use crate::capability::files::directory_reach::DirectoryReach;
+use crate::capability::host_functions::HostFunctions;
+use crate::capability::http::http_call::{HttpCall, MAX_FIELDS_BYTES};
+use crate::capability::http::pending_requests::PendingRequests;
+use crate::capability::input_request::QuestionContext;
+use crate::capability::keyvalue_call::KeyValueCall;
+use crate::capability::memory_budget::{BudgetExceeded, MemoryBudget, MemoryReservation};
+use crate::capability::sockets::call_sockets::CallSockets;
+use crate::capability::sockets::tcp_usage::TcpTraffic;
+use crate::capability::stdio::guest_stdin::GuestStdin;
+use crate::capability::stdio::output_capture::GuestOutput;
+use crate::capability::stdio::stdio_transport::StdioConversation;
+use crate::capability::yielding::CpuMeter;
+use crate::context::call_context::{CallContext, PluginContext};
+use crate::context::mount_roots::MountedDirectory;
+use crate::context::replay_log::ReplayTape;
+use crate::context::usage_ledger::CallQuota;
+use crate::store::limiter::StoreLimiter;
+
+/// What a call is given besides its [`CallContext`].
+#[derive(Default)]
+pub(crate) struct CallResources {
+    /// The secrets of the caller.
+    pub(crate) secrets: Arc<OpenedSecrets>,
+    /// The directories of the call.
+    pub(crate) directories: CallDirectories,
+    /// Standard input of a guest that returns its result on standard output.
+    pub(crate) stdin: Option<String>,
+    /// Transport over the standard streams of a guest that is an MCP server.
+    pub(crate) stdio_transport: Option<StdioConversation>,
+    /// Seed of the clocks and the random numbers, if each call gets the same ones.
+    pub(crate) seed: Option<CallSeed>,
+    /// True if the guest can ask its caller questions.
+    pub(crate) can_ask: bool,
+}
+
+/// Data of one store. It lives as long as one call.
+pub(crate) struct StoreState {
+    wasi: WasiCtx,
+    table: ResourceTable,
+    http: WasiHttpCtx,
+    /// The mounted directories.
+    pub(crate) mounts: Vec<MountedDirectory>,
+    /// The first bound of a mounted directory that the call reached.
+    pub(crate) exceeded_bound: Arc<OnceLock<Limit>>,
+    /// The descriptors for the files and directories that the call has open.
+    pub(crate) descriptors: CallDescriptors,
+    /// The descriptors of `wasi:filesystem` handles, by their entries in the resource table.
+    pub(crate) open_files: BTreeMap<u32, Arc<DescriptorHandle>>,
+    /// The quotas of directory handles, by their entries in the resource table.
+    pub(crate) quotas: BTreeMap<u32, CallQuota>,
+    /// The targets of directory handles, by their entries in the resource table.
+    pub(crate) reach: BTreeMap<u32, DirectoryReach>,
+    /// True if a file was not opened because no descriptor was left. Such a failure is logged once.
+    pub(crate) files_refused: bool,
+    pub(crate) outgoing_http: HttpCall,
+    /// The HTTP requests that are in progress.
+    pub(crate) exchanges: PendingRequests,
+    pub(crate) call_sockets: CallSockets,
+    /// The clock of a call with a fixed time; `None` for the system clock.
+    pub(crate) fixed_time: Option<CallTime>,
+    /// The plugin's persistent state.
+    pub(crate) kept: KeyValueCall,
+    /// The memory budget of the call.
+    pub(crate) memory_budget: MemoryBudget,
+    /// What the handles of `wasi:http_call` hold of it, by their entries in the resource table.
+    pub(crate) http_memory: BTreeMap<u32, MemoryReservation>,
+    pub(crate) limiter: StoreLimiter,
+    pub(crate) stdio: GuestOutput,
+    /// Standard input, for WASI 0.3.
+    pub(crate) input: GuestStdin,
+    /// Transport over the standard streams, if the guest is an MCP server.
+    pub(crate) stdio_transport: Option<StdioConversation>,
+    pub(crate) secrets: Arc<SecretFilter>,
+    pub(crate) imports: HostFunctions,
+    /// The call's side effects.
+    pub(crate) effects: SideEffects,
+    pub(crate) tape: ReplayTape,
+    /// True if the call has mounted directories, or had them when it was recorded.
+    pub(crate) has_mounts: bool,
+    pub(crate) question_context: QuestionContext,
+}
+
+impl StoreState {
+    /// Creates the state of a call with these resources.
+    pub(crate) fn new(entry: &CallContext<'_>, given: CallResources, files: CallDescriptors, meter: CpuMeter) -> Self {
+        let CallResources {
+            secrets: opened,
+            directories: folders,
+            stdin: text,
+            stdio_transport: talk,
+            seed,
+            can_ask: asks,
+        } = given;
+        let CallDirectories { mounted: mounts, full, .. } = folders;
+        let CallContext { environment, trace, observer, deadline, tape, .. } = entry;
+        let PluginContext { limits, permissions, connections, .. } = environment;
+        tape.set_secrets(&opened.secrets);
+        let account = MemoryBudget::new(limits.memory);
+        let effects = SideEffects::new(asks, &entry.journal, limits, account.clone(), tape.clone());
+        let (journal, secrets) = (Arc::clone(&entry.journal), Arc::clone(&opened.secrets));
+        let asking = QuestionContext::new(entry.answerable, journal, effects.clone(), secrets, limits);
+        let mut stdio = GuestOutput::new(limits.stdio, account.clone());
+        let mut context = WasiCtxBuilder::new();
+        let mut input = talk.as_ref().map_or(GuestStdin::Empty, |talk| GuestStdin::Messages(talk.reader()));
+        if let Some(text) = text {
+            let text = MemoryInputPipe::new(text);
+            input = GuestStdin::Text(text.clone());
+            context.stdin(text);
+            // One byte more than the output limit is enough to detect output that is too large.
+            stdio = stdio
+                .with_stdout_limit(usize::try_from(limits.output.as_u64().saturating_add(1)).unwrap_or(usize::MAX));
+        }
+        match &talk {
+            Some(talk) => context.stdin(talk.stdin()).stdout(talk.stdout(stdio.stdout())),
+            None => context.stdout(stdio.stdout()),
+        };
+        context.stderr(stdio.stderr()).max_random_size(limits.random.as_u64());
+        for name in &permissions.environment {
+            if let Some(value) = tape.variable(name, || std::env::var(name).ok()) {
+                context.env(name, value);
+            }
+        }
+        let time = seed.map(|seed| seed.apply(&mut context));
+        if time.is_none() {
+            tape.configure_wasi(&mut context);
+        }
+        // The trace context differs between calls.
+        let trace = trace.filter(|_| time.is_none()).map(trace_variables).unwrap_or_default();
+        for (name, value) in tape.trace_variables(trace) {
+            context.env(name, value);
+        }
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(limits.handles);
+        let mut http = WasiHttpCtx::new();
+        http.set_field_size_limit(MAX_FIELDS_BYTES);
+        let requests = HttpCall::new(entry, Arc::clone(&opened), effects.clone());
+        let traffic = TcpTraffic::new(limits);
+        let sockets =
+            CallSockets::new(connections, requests.denials(), effects.clone(), traffic, account.clone(), *deadline);
+        let gate = sockets.gate();
+        context.allow_tcp(true).socket_addr_check(move |address, purpose| {
+            let is_allowed = gate.allows(address, purpose);
+            Box::pin(async move { is_allowed })
+        });
+        Self {
+            wasi: context.build(),
+            table,
+            http,
+            mounts,
+            exceeded_bound: full,
+            descriptors: files,
+            open_files: BTreeMap::new(),
+            quotas: BTreeMap::new(),
+            reach: BTreeMap::new(),
+            files_refused: false,
+            outgoing_http: requests,
+            exchanges: PendingRequests::default(),
+            call_sockets: sockets,
+            fixed_time: time,
+            kept: KeyValueCall::new(entry, account.clone(), meter),
+            limiter: StoreLimiter::new(limits, account.clone()),
+            memory_budget: account,
+            http_memory: BTreeMap::new(),
+            stdio,
+            input,
+            stdio_transport: talk,
+            secrets: Arc::clone(&opened.secrets),
+            imports: HostFunctions::new(environment, Arc::clone(&opened.secrets), Arc::clone(observer), tape.clone()),
+            effects,
+            tape: tape.clone(),
+            has_mounts: tape.recorded_mounts().unwrap_or(!permissions.mounts.is_empty()),
+            question_context: asking,
+        }
+    }
+
+    /// Returns the table of the resources that the guest has handles of.
+    pub(crate) fn table(&mut self) -> &mut ResourceTable {
+        &mut self.table
+    }
+
+    /// Draws what a new handle of `wasi:http_call` holds from the account, until the handle is dropped or consumed.
+    pub(crate) fn hold_http<T>(&mut self, made: Resource<T>, bytes: usize) -> Result<Resource<T>, BudgetExceeded> {
+        self.http_memory.insert(made.rep(), self.memory_budget.reserve(bytes)?);
+        Ok(made)
+    }
+}
+
+/// Returns the trace context as environment variables, the OpenTelemetry convention for programs in
+/// any language.
+fn trace_variables(trace: &TraceContext) -> Vec<(&'static str, String)> {
+    let others = [("TRACESTATE", &trace.state), ("BAGGAGE", &trace.baggage)];
+    let others = others.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
+    [("TRACEPARENT", trace.parent())].into_iter().chain(others).collect()
+}
+
+impl WasiView for StoreState {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+impl WasiHttpView for StoreState {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.outgoing_http }
+    }
+}

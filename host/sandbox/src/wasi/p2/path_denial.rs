@@ -1,0 +1,102 @@
+//! Denials of paths in the guest's directories. The guest gets the WASI error, and the operator
+//! gets a report with the reason.
+
+use toolbay_policy::{FileDenied, absolute};
+use wasmtime::component::Resource;
+use wasmtime_wasi::filesystem::WasiFilesystemView as _;
+use wasmtime_wasi::p2::bindings::filesystem::types::{ErrorCode, HostDescriptor as _, PathFlags};
+use wasmtime_wasi::p2::{FsError, FsResult};
+
+use super::open_at::{OpenRequest, OpenedFile};
+use crate::capability::files::directory_reach::DirectoryReach;
+use crate::store::state::StoreState;
+
+/// Path of the root directory.
+pub(super) const ROOT_PATH: &str = "/";
+
+/// A path in a directory, and how the guest accesses it.
+pub(super) struct UsedPath {
+    folder: u32,
+    flags: PathFlags,
+    path: String,
+    changes: bool,
+}
+
+impl UsedPath {
+    /// Describes a path that is about to be opened.
+    pub(super) fn for_open(folder: &OpenedFile, opening: &OpenRequest) -> Self {
+        Self {
+            folder: folder.rep(),
+            flags: opening.path_flags,
+            path: opening.path.clone(),
+            changes: opening.creates_or_truncates() || opening.opens_for_writing(),
+        }
+    }
+
+    /// Describes a directory that is about to be listed.
+    pub(super) fn for_listing(folder: &OpenedFile) -> Self {
+        Self { folder: folder.rep(), flags: PathFlags::empty(), path: ".".to_owned(), changes: false }
+    }
+
+    /// Describes a path that is about to be created, changed or removed.
+    pub(super) fn for_change(folder: &OpenedFile, path: &str) -> Self {
+        Self { folder: folder.rep(), flags: PathFlags::empty(), path: path.to_owned(), changes: true }
+    }
+
+    /// Checks that a directory of the guest contains the path.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ErrorCode::NoEntry`] if none does, and reports that: for the guest, the path does
+    /// not exist.
+    pub(super) fn check_mounted(&self, state: &StoreState) -> FsResult<()> {
+        if !matches!(state.reach.get(&self.folder), Some(DirectoryReach::Nothing)) {
+            return Ok(());
+        }
+        let path = absolute(ROOT_PATH, &self.path);
+        deny(state, &FileDenied::Unmounted { path, changes: self.changes });
+        Err(ErrorCode::NoEntry.into())
+    }
+
+    /// Returns `result`. If the operation was not permitted because of the grant, reports the
+    /// denial.
+    pub(super) async fn report_if_prohibited<T>(self, state: &mut StoreState, result: FsResult<T>) -> FsResult<T> {
+        if matches!(&result, Err(error) if is_prohibited(error)) {
+            self.report_denial(state).await;
+        }
+        result
+    }
+
+    async fn report_denial(self, state: &mut StoreState) {
+        let Some(DirectoryReach::Within { guest, mount, is_top }) = state.reach.get(&self.folder).cloned() else {
+            return;
+        };
+        if let Some(mount) = mount.filter(|_| self.changes) {
+            return deny(state, &FileDenied::ReadOnly { mount, path: self.path });
+        }
+        // Report only if the path itself is prohibited. Other reasons, such as a device at the
+        // path, do not depend on how it is reached.
+        let folder = Resource::new_borrow(self.folder);
+        let looked = state.filesystem().stat_at(folder, self.flags, self.path.clone()).await;
+        if !matches!(&looked, Err(error) if is_prohibited(error)) {
+            return;
+        }
+        let target = is_top.then(|| absolute(&guest, &self.path)).filter(|target| !is_within(&guest, target));
+        deny(
+            state,
+            &FileDenied::Outside { guest: (*guest).to_owned(), path: self.path, target, changes: self.changes },
+        );
+    }
+}
+
+fn is_within(folder: &str, path: &str) -> bool {
+    std::path::Path::new(path).starts_with(folder)
+}
+
+fn is_prohibited(error: &FsError) -> bool {
+    matches!(error.downcast_ref(), Some(ErrorCode::NotPermitted))
+}
+
+fn deny(state: &StoreState, denied: &FileDenied) {
+    state.outgoing_http.deny_file(denied);
+}

@@ -1,0 +1,151 @@
+//! Environment, exit and standard streams. The streams belong to the call: `limits.handles` bounds
+//! their number, and their buffers are bounded too.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use tokio::sync::oneshot;
+use wasmtime::StoreContextMut;
+use wasmtime::component::{
+    Destination, FutureReader, Linker, Source, StreamConsumer, StreamProducer, StreamReader, StreamResult,
+};
+use wasmtime_wasi::cli::{StdoutStream as _, WasiCli, WasiCliView as _};
+use wasmtime_wasi::p2::{OutputStream, StreamError};
+use wasmtime_wasi::p3::bindings::cli::types::ErrorCode;
+use wasmtime_wasi::p3::bindings::cli::{
+    environment, exit, terminal_input, terminal_output, terminal_stderr, terminal_stdin, terminal_stdout,
+};
+
+use super::stream_chunks::{MAX_CHUNK_BYTES, STREAM_MEMORY_BYTES, next_chunk, write_chunk};
+use super::version::versioned;
+use crate::capability::memory_budget::MemoryReservation;
+use crate::capability::stdio::guest_stdin::GuestStdin;
+use crate::store::state::StoreState;
+
+/// Future for the end of a stream, which is never an error.
+type StreamEnd = FutureReader<Result<(), ErrorCode>>;
+
+pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
+    environment::add_to_linker::<_, WasiCli>(linker, StoreState::cli)?;
+    exit::add_to_linker::<_, WasiCli>(linker, StoreState::cli)?;
+    terminal_input::add_to_linker::<_, WasiCli>(linker, StoreState::cli)?;
+    terminal_output::add_to_linker::<_, WasiCli>(linker, StoreState::cli)?;
+    terminal_stdin::add_to_linker::<_, WasiCli>(linker, StoreState::cli)?;
+    terminal_stdout::add_to_linker::<_, WasiCli>(linker, StoreState::cli)?;
+    terminal_stderr::add_to_linker::<_, WasiCli>(linker, StoreState::cli)?;
+    let mut stdin = linker.instance(versioned!("wasi:cli/stdin"))?;
+    stdin.func_wrap("read-via-stream", |store, (): ()| Ok((read_stdin(store)?,)))?;
+    let mut stdout = linker.instance(versioned!("wasi:cli/stdout"))?;
+    stdout.func_wrap("write-via-stream", |store, (data,): (StreamReader<u8>,)| {
+        let state = store.data();
+        let stream = state.stdio.stdout();
+        let stream = match &state.stdio_transport {
+            Some(talk) => talk.stdout(stream).p2_stream(),
+            None => Box::new(stream),
+        };
+        Ok((write_output(store, data, stream)?,))
+    })?;
+    let mut stderr = linker.instance(versioned!("wasi:cli/stderr"))?;
+    stderr.func_wrap("write-via-stream", |store, (data,): (StreamReader<u8>,)| {
+        let stream = Box::new(store.data().stdio.stderr());
+        Ok((write_output(store, data, stream)?,))
+    })
+}
+
+fn read_stdin(mut store: StoreContextMut<'_, StoreState>) -> wasmtime::Result<(StreamReader<u8>, StreamEnd)> {
+    let (over, ended) = end_future(&mut store)?;
+    let state = store.data();
+    let reading = StdinReader {
+        input: state.input.clone(),
+        _held: state.memory_budget.reserve(STREAM_MEMORY_BYTES)?,
+        _end: over,
+    };
+    Ok((StreamReader::new(&mut store, reading)?, ended))
+}
+
+fn write_output(
+    mut store: StoreContextMut<'_, StoreState>,
+    data: StreamReader<u8>,
+    stream: Box<dyn OutputStream>,
+) -> wasmtime::Result<StreamEnd> {
+    let (over, ended) = end_future(&mut store)?;
+    let held = store.data().memory_budget.reserve(STREAM_MEMORY_BYTES)?;
+    data.pipe(&mut store, StdoutWriter { stream, _held: held, _end: over })?;
+    Ok(ended)
+}
+
+/// Returns a future that completes when the sender is dropped.
+fn end_future(store: &mut StoreContextMut<'_, StoreState>) -> wasmtime::Result<(oneshot::Sender<()>, StreamEnd)> {
+    let (over, is_over) = oneshot::channel();
+    let ended = FutureReader::new(store, async move {
+        let _dropped = is_over.await;
+        wasmtime::error::Ok(Ok(()))
+    })?;
+    Ok((over, ended))
+}
+
+/// Producer of the guest's standard input.
+struct StdinReader {
+    input: GuestStdin,
+    _held: MemoryReservation,
+    _end: oneshot::Sender<()>,
+}
+
+impl StreamProducer<StoreState> for StdinReader {
+    type Item = u8;
+    type Buffer = Bytes;
+
+    fn poll_produce<'a>(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        mut store: StoreContextMut<'a, StoreState>,
+        to: Destination<'a, u8, Bytes>,
+        finish: bool,
+    ) -> Poll<wasmtime::Result<StreamResult>> {
+        let room = to.remaining(&mut store).unwrap_or(MAX_CHUNK_BYTES).min(MAX_CHUNK_BYTES);
+        if room == 0 {
+            return Poll::Ready(Ok(StreamResult::Completed));
+        }
+        Poll::Ready(Ok(match self.input.poll(context, room) {
+            Poll::Ready(Some(piece)) => {
+                write_chunk(to, store, &piece);
+                StreamResult::Completed
+            }
+            Poll::Ready(None) => StreamResult::Dropped,
+            Poll::Pending if finish => StreamResult::Cancelled,
+            Poll::Pending => return Poll::Pending,
+        }))
+    }
+}
+
+/// Consumer of the guest's standard output or standard error.
+struct StdoutWriter {
+    stream: Box<dyn OutputStream>,
+    _held: MemoryReservation,
+    _end: oneshot::Sender<()>,
+}
+
+impl StreamConsumer<StoreState> for StdoutWriter {
+    type Item = u8;
+
+    fn poll_consume(
+        mut self: Pin<&mut Self>,
+        _context: &mut Context<'_>,
+        store: StoreContextMut<'_, StoreState>,
+        from: Source<'_, u8>,
+        _finish: bool,
+    ) -> Poll<wasmtime::Result<StreamResult>> {
+        let mut from = from.as_direct(store);
+        let piece = Bytes::copy_from_slice(next_chunk(&mut from));
+        let length = piece.len();
+        Poll::Ready(match self.stream.write(piece) {
+            Ok(()) => {
+                from.mark_read(length);
+                Ok(StreamResult::Completed)
+            }
+            Err(StreamError::Trap(error)) => Err(error),
+            Err(_) => Ok(StreamResult::Dropped),
+        })
+    }
+}

@@ -1,0 +1,106 @@
+//! The approval question to the user: which tool, what it can access, and with which arguments.
+
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use toolbay_catalog::{ApprovalPolicy, ToolOffer};
+use toolbay_model::text::{escaped, thousands};
+use toolbay_model::{Digest, JsonText, Question, QuestionKind};
+use toolbay_secrets::SecretFilter;
+
+use super::excerpt::{ArgumentExcerpt, excerpt};
+use super::json_escape::visible_line;
+use super::permission_text::permission_lines;
+use super::remembered_approvals::ApprovalScope;
+use super::{APPROVAL_KEY, APPROVE_FIELD};
+
+/// Maximum length of a plugin name, in characters. The name is a file name.
+const MAX_NAME_CHARS: usize = 100;
+
+/// Calls that an approval covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ApprovalValidity {
+    /// Only this call.
+    Once,
+    /// Also later calls of the tool in the session.
+    Session,
+    /// Also later calls of the tool by the caller, for an hour.
+    Hour,
+}
+
+impl ApprovalValidity {
+    pub(crate) fn from_policy(asks: ApprovalPolicy, scope: Option<ApprovalScope>) -> Self {
+        match (asks, scope) {
+            (ApprovalPolicy::Each, _) | (ApprovalPolicy::First, None) => Self::Once,
+            (ApprovalPolicy::First, Some(ApprovalScope::Session(_))) => Self::Session,
+            (ApprovalPolicy::First, Some(ApprovalScope::Caller)) => Self::Hour,
+        }
+    }
+
+    const fn sentence(self) -> &'static str {
+        match self {
+            Self::Once => "Your answer counts for this call alone.",
+            Self::Session => {
+                "A yes counts for all further calls of this tool in this session as well, whatever their arguments are."
+            }
+            Self::Hour => {
+                "A yes counts for all further calls of this tool within one hour as well, whatever their arguments are."
+            }
+        }
+    }
+}
+
+/// Builds the question about a call with these arguments. Takes time in proportion to the length of
+/// `arguments`, which is JSON text.
+///
+/// The arguments come first: they are what the person decides about, and a client may show only the
+/// beginning of a long text. They have their own lines, which nothing else can imitate. The text
+/// above them announces what follows, so that a truncation is noticeable.
+pub(crate) fn approval_question(
+    offer: &ToolOffer,
+    arguments: &str,
+    secrets: &SecretFilter,
+    counts: ApprovalValidity,
+) -> Question {
+    let environment = offer.plugin.environment(&offer.definition.tool.name);
+    let opens: Vec<String> = permission_lines(environment).iter().map(|words| format!("    + {words}")).collect();
+    // Tool names contain only safe characters.
+    let (tool, plugin) = (&offer.tool.name, visible_line(&offer.plugin.id, MAX_NAME_CHARS));
+    let (counts, arguments) = (counts.sentence(), render_arguments(arguments, secrets));
+    let below = match opens.len() {
+        1 => "a line that begins with + says".to_owned(),
+        n => format!("{n} lines that begin with + say"),
+    };
+    let message = format!(
+        "The operator of this server wants a person to allow this call. {counts} Below the arguments, {below} what \
+         the plugin can do.\n\n    tool    {tool}\n    plugin  \
+         {plugin}\n\n{arguments}\n\nDuring the call, the plugin can:\n\n{}",
+        opens.join("\n")
+    );
+    let field = json!({"type": "boolean", "title": "Allow this call"});
+    let schema = json!({"type": "object", "properties": {APPROVE_FIELD: field}, "required": [APPROVE_FIELD]});
+    let params = JsonText::from(json!({"message": message, "requestedSchema": schema}));
+    Question { key: APPROVAL_KEY.to_owned(), kind: QuestionKind::Form, params }
+}
+
+/// Formats the arguments below a sentence that states how much of them is shown.
+fn render_arguments(arguments: &str, secrets: &SecretFilter) -> String {
+    // Redaction removes invisible characters. Escaped, they remain visible.
+    let written = escaped(arguments);
+    let redacted = secrets.scrub(&written);
+    let ArgumentExcerpt { lines, hidden } = excerpt(&redacted);
+    let bytes = thousands(arguments.len() as u64);
+    let mut extent = if hidden == 0 {
+        format!("The arguments are complete ({bytes} bytes).")
+    } else {
+        let digest = Digest::new(Sha256::digest(arguments).into());
+        let hidden = thousands(hidden as u64);
+        format!(
+            "The arguments are NOT complete: of {bytes} bytes, {hidden} are left out where a line begins with ~. Say no if \
+             you cannot tell what is in them. SHA-256 of all: {digest}."
+        )
+    };
+    if redacted != written {
+        extent.push_str(" Secrets of the plugin are left out.");
+    }
+    format!("{extent} Only lines that begin with | are arguments; whoever calls the tool wrote them:\n\n{lines}")
+}

@@ -1,0 +1,162 @@
+//! The permit of one call: its permits to compute, which it releases while it waits, and its
+//! memory.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use toolbay_model::CapacityLimit;
+use toolbay_sandbox::ComputePlace;
+
+use crate::limits::fair_semaphore::{FairPermits, FairSemaphore, PartyId, WaitPriority};
+
+/// The permits that a call needs, in the order in which it acquires them. A call that waits for a
+/// busy plugin therefore does not hold a permit of the server.
+#[derive(Debug)]
+pub(crate) struct PermitRoute<'a> {
+    pub(crate) stages: [Option<PermitStage<'a>>; 4],
+    /// Memory: of the target's share, of the plugin's share, and of the server.
+    pub(crate) memory: [Option<PermitStage<'a>>; 3],
+    /// Permits of waiting calls: of the server and of the plugin.
+    pub(crate) waits: [Option<PermitStage<'a>>; 2],
+}
+
+/// One of these permits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PermitStage<'a> {
+    pub(crate) semaphore: &'a Arc<FairSemaphore>,
+    pub(crate) party: PartyId,
+    /// The setting that limits the number of permits.
+    pub(crate) bound: CapacityLimit,
+}
+
+/// The semaphore and party with which a call acquires a permit.
+#[derive(Clone, Debug)]
+struct PlaceSource {
+    semaphore: Arc<FairSemaphore>,
+    party: PartyId,
+}
+
+/// Permits to compute that a call holds.
+pub(crate) type ComputePermits = [Option<FairPermits>; 4];
+
+/// Memory that a call holds: of its target's share, of its plugin's share, and of the server.
+pub(crate) type MemoryPermits = [Option<FairPermits>; 3];
+
+/// The permit of one call. Dropping it releases its permits and its memory.
+#[derive(Debug)]
+pub(crate) struct CallPermit {
+    /// Sources of permits of waiting calls; `None` if there are none.
+    waits: [Option<PlaceSource>; 2],
+    held: Mutex<HeldPermits>,
+    _memory: MemoryPermits,
+}
+
+/// Permits that a call holds.
+#[derive(Debug)]
+enum HeldPermits {
+    /// Permits to compute.
+    Places(ComputePermits),
+    /// Permits to wait, and the sources of the compute permits that were released in exchange.
+    Waits { _waits: [FairPermits; 2], wanted: [Option<PlaceSource>; 4] },
+}
+
+impl<'a> PermitRoute<'a> {
+    /// Waits for the permits to compute. `awaited` is set to the stage that the call waits for.
+    pub(crate) async fn acquire_compute(
+        &self,
+        turn: WaitPriority,
+        awaited: &mut Option<PermitStage<'a>>,
+    ) -> ComputePermits {
+        let mut places = ComputePermits::default();
+        for (stage, place) in self.stages.iter().zip(&mut places) {
+            if let Some(stage) = stage {
+                *awaited = Some(*stage);
+                *place = Some(stage.semaphore.acquire(stage.party, 1, turn).await);
+            }
+        }
+        places
+    }
+
+    /// Reserves the memory if it is available.
+    pub(crate) fn try_reserve_memory(&self, amount: u32) -> Option<MemoryPermits> {
+        let mut reserved = MemoryPermits::default();
+        for (stage, permits) in self.memory.iter().zip(&mut reserved) {
+            if let Some(PermitStage { semaphore, party, .. }) = stage {
+                *permits = Some(semaphore.try_acquire(*party, amount)?);
+            }
+        }
+        Some(reserved)
+    }
+
+    /// Waits for the memory.
+    pub(crate) async fn reserve_memory(&self, amount: u32) -> MemoryPermits {
+        let mut reserved = MemoryPermits::default();
+        for (stage, permits) in self.memory.iter().zip(&mut reserved) {
+            if let Some(PermitStage { semaphore, party, .. }) = stage {
+                *permits = Some(semaphore.acquire(*party, amount, WaitPriority::New).await);
+            }
+        }
+        reserved
+    }
+}
+
+impl CallPermit {
+    pub(crate) fn new(route: &PermitRoute<'_>, places: ComputePermits, memory: MemoryPermits) -> Self {
+        let waits = route.waits.map(|stage| stage.map(PermitStage::to_source));
+        Self { waits, held: Mutex::new(HeldPermits::Places(places)), _memory: memory }
+    }
+
+    // Held while permits are exchanged, never across an await.
+    fn lock_held(&self) -> MutexGuard<'_, HeldPermits> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Replaces the held permits. Returns the previous ones, which must be dropped without the
+    /// lock.
+    fn replace(&self, held: HeldPermits) -> HeldPermits {
+        std::mem::replace(&mut *self.lock_held(), held)
+    }
+}
+
+impl PermitStage<'_> {
+    fn to_source(self) -> PlaceSource {
+        PlaceSource { semaphore: Arc::clone(self.semaphore), party: self.party }
+    }
+}
+
+impl ComputePlace for CallPermit {
+    fn release(&self) -> bool {
+        let [Some(server), Some(plugin)] = &self.waits else { return false };
+        let Some(server) = server.semaphore.try_acquire(server.party, 1) else { return false };
+        let Some(plugin) = plugin.semaphore.try_acquire(plugin.party, 1) else { return false };
+        let wanted = match &*self.lock_held() {
+            HeldPermits::Places(places) => places.each_ref().map(|place| {
+                let (semaphore, party) = place.as_ref()?.source();
+                Some(PlaceSource { semaphore: Arc::clone(semaphore), party })
+            }),
+            HeldPermits::Waits { .. } => return true,
+        };
+        drop(self.replace(HeldPermits::Waits { _waits: [server, plugin], wanted }));
+        true
+    }
+
+    fn acquire(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        let wanted = match &*self.lock_held() {
+            HeldPermits::Places(_) => Default::default(),
+            // A clone: if the future is dropped before it completes, the caller can try again.
+            HeldPermits::Waits { wanted, .. } => wanted.clone(),
+        };
+        Box::pin(async move {
+            if wanted.iter().all(Option::is_none) {
+                return;
+            }
+            let mut places = ComputePermits::default();
+            for (wanted, place) in wanted.iter().zip(&mut places) {
+                if let Some(PlaceSource { semaphore, party }) = wanted {
+                    *place = Some(semaphore.acquire(*party, 1, WaitPriority::Resumed).await);
+                }
+            }
+            drop(self.replace(HeldPermits::Places(places)));
+        })
+    }
+}

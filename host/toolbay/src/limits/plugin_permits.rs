@@ -1,0 +1,26 @@
+//! Permits of one plugin, which its callers share.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::limits::fair_semaphore::{FairSemaphore, PartyId};
+
+/// Permits of one plugin, and its share of the server's memory.
+#[derive(Debug)]
+pub(crate) struct PluginPlaces {
+    /// Mixed into the number of each target, so that one client can distinguish the targets of all
+    /// plugins.
+    pub(crate) number: u64,
+    pub(crate) own: SharedPart,
+    pub(crate) waits: Arc<FairSemaphore>,
+    /// Shares of the plugin's targets, if there are several: no target may use all permits.
+    pub(crate) targets: HashMap<PartyId, SharedPart>,
+}
+
+/// Permits and memory that callers share.
+#[derive(Debug)]
+pub(crate) struct SharedPart {
+    pub(crate) calls: Arc<FairSemaphore>,
+    /// In KiB.
+    pub(crate) memory: Arc<FairSemaphore>,
+}

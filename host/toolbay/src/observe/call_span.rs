@@ -1,0 +1,242 @@
+//! Span of a call, from its arrival in the queue until its response is written.
+//!
+//! Attributes follow OpenTelemetry's semantic conventions for MCP. Names that these do not define
+//! start with `dev.toolbay.`. The attributes contain no arguments, results or other text that a
+//! client makes up.
+
+use std::borrow::Cow;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use toolbay_mcp::{ClientCall, RequestWire};
+use toolbay_model::text::line;
+use toolbay_model::{CallRequest, CallResult, CallUsage, ErrorKind, TraceContext};
+use toolbay_otel::{AttributeMap, AttributeValue, FinishedSpan, SpanEvent, SpanSide, SpanStatus};
+
+use crate::approval::call_target::CallTarget;
+use crate::observe::call_outcome::{CallEnding, limit_key};
+use crate::observe::metrics::CallStage;
+use crate::observe::tracer::SpanTracer;
+
+/// Maximum length of a request ID, which the client chooses, in bytes.
+const MAX_REQUEST_ID_BYTES: usize = 64;
+
+/// Error type of a failed tool result, as defined by the conventions.
+const TOOL_ERROR_TYPE: &str = "tool_error";
+
+/// The finished stages of a call, with their durations.
+pub(crate) type FinishedStages = [Option<(CallStage, Duration)>; 4];
+
+/// The span of a call. Exported on drop, however the call ended.
+#[derive(Debug)]
+pub(crate) struct CallSpan {
+    tracer: SpanTracer,
+    caller: Option<String>,
+    began: SystemTime,
+    clock: Instant,
+    own: Option<TraceContext>,
+    parent: Option<String>,
+    /// Attributes known before the call starts; `None` if the span is not recorded.
+    known: Option<SpanFields>,
+    /// The stages, and the time from the start of the span to the first of them. Set through a
+    /// shared reference when the stages are finished.
+    stages: Mutex<Option<(Duration, FinishedStages)>>,
+    ending: Option<SpanEnd>,
+    /// The code of the response, if it is an error.
+    error: Option<i32>,
+}
+
+#[derive(Debug)]
+struct SpanFields {
+    method: &'static str,
+    /// The name of the tool or the prompt.
+    target: Option<String>,
+    attributes: AttributeMap,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SpanEnd {
+    outcome: CallEnding,
+    limit: Option<&'static str>,
+    usage: Option<CallUsage>,
+}
+
+impl CallSpan {
+    /// Creates the span of a queued call of this caller.
+    pub(crate) fn new(tracer: &SpanTracer, caller: &str) -> Self {
+        Self {
+            tracer: tracer.clone(),
+            caller: tracer.caller_name(caller),
+            began: SystemTime::now(),
+            clock: Instant::now(),
+            own: None,
+            parent: None,
+            known: None,
+            stages: Mutex::default(),
+            ending: None,
+            error: None,
+        }
+    }
+
+    /// Starts the call.
+    pub(crate) fn start(&mut self, call: &ClientCall) {
+        let Some(own) = self.tracer.begin(call.trace.as_ref()) else { return };
+        self.parent = call.trace.as_ref().map(|parent| parent.span.clone());
+        if own.is_sampled() {
+            self.known = Some(self.span_fields(call));
+        }
+        self.own = Some(own);
+    }
+
+    fn span_fields(&mut self, call: &ClientCall) -> SpanFields {
+        let method = match &call.request {
+            CallRequest::Tool { .. } => "tools/call",
+            CallRequest::Prompt { .. } => "prompts/get",
+            CallRequest::Resource { .. } => "resources/read",
+            CallRequest::Completion(_) => "completion/complete",
+        };
+        let mut attributes: AttributeMap = vec![("mcp.method.name".into(), method.into())];
+        if matches!(call.request, CallRequest::Tool { .. }) {
+            attributes.push(("gen_ai.operation.name".into(), "execute_tool".into()));
+        }
+        if let Some(RequestWire { id, revision, is_local }) = call.wire.as_deref() {
+            let transport = if *is_local { "pipe" } else { "tcp" };
+            attributes.push(("mcp.protocol.version".into(), (*revision).into()));
+            attributes.push(("jsonrpc.request.id".into(), line(id, MAX_REQUEST_ID_BYTES).into()));
+            attributes.push(("network.transport".into(), transport.into()));
+            if !is_local {
+                attributes.push(("network.protocol.name".into(), "http".into()));
+            }
+        }
+        let session = call.session.map(|number| ("mcp.session.id".into(), self.tracer.session_label(number).into()));
+        attributes.extend(session);
+        attributes.extend(self.caller.take().map(|caller| ("enduser.id".into(), caller.into())));
+        SpanFields { method, target: None, attributes }
+    }
+
+    /// Records the target of the call.
+    pub(crate) fn set_target(&mut self, target: &CallTarget) {
+        let Some(known) = &mut self.known else { return };
+        let name = match target {
+            CallTarget::Tool(_) => "gen_ai.tool.name",
+            CallTarget::Prompt(_) => "gen_ai.prompt.name",
+            // For a templated resource, this is the template: its parameters are arguments.
+            CallTarget::Resource(_) => "mcp.resource.uri",
+        };
+        if !matches!(target, CallTarget::Resource(_)) {
+            known.target = Some(target.public_name().to_owned());
+        }
+        known.attributes.push((name.into(), target.public_name().into()));
+        known.attributes.push(("dev.toolbay.plugin".into(), target.plugin().id.as_str().into()));
+    }
+
+    /// Returns the trace context of the span, if there is one.
+    pub(crate) fn context(&self) -> Option<&TraceContext> {
+        self.own.as_ref()
+    }
+
+    /// Returns the span that the call's log lines refer to.
+    pub(crate) fn log_span(&self) -> tracing::Span {
+        match (&self.own, &self.parent) {
+            (Some(own), Some(parent)) => {
+                tracing::info_span!("call", trace_id = own.trace, parent_id = parent, span_id = own.span)
+            }
+            (Some(own), None) => tracing::info_span!("call", trace_id = own.trace, span_id = own.span),
+            (None, _) => tracing::Span::none(),
+        }
+    }
+
+    /// Records the stages of the call, of which the first started at `began`.
+    pub(crate) fn record_stages(&self, began: Instant, stages: FinishedStages) {
+        if self.known.is_some() {
+            let after = began.saturating_duration_since(self.clock);
+            *self.stages.lock().unwrap_or_else(PoisonError::into_inner) = Some((after, stages));
+        }
+    }
+
+    /// Records the end of the call.
+    pub(crate) fn record_end(&mut self, answer: &CallResult) {
+        self.ending =
+            Some(SpanEnd { outcome: CallEnding::from_answer(answer), limit: limit_key(answer), usage: answer.usage });
+    }
+
+    /// Ends the span after the response is written. `error` is the code of an error response.
+    pub(crate) fn finish(mut self, error: Option<i32>) {
+        self.error = error;
+    }
+}
+
+impl Drop for CallSpan {
+    fn drop(&mut self) {
+        let (Some(own), Some(SpanFields { method, target, mut attributes })) = (self.own.take(), self.known.take())
+        else {
+            return;
+        };
+        let given_up = if std::thread::panicking() { ErrorKind::Internal } else { ErrorKind::Cancelled };
+        let ended = self.ending.unwrap_or(SpanEnd { outcome: CallEnding::Failed(given_up), limit: None, usage: None });
+        let events = self.stages.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let events = events.map(|(after, stages)| stage_events(self.began + after, &stages, &mut attributes));
+        let error = error_type(method, ended.outcome, self.error);
+        attributes.push(("dev.toolbay.outcome".into(), ended.outcome.as_str().into()));
+        attributes.extend(ended.limit.map(|key| ("dev.toolbay.limit".into(), key.into())));
+        attributes.extend(ended.usage.iter().flat_map(usage_attributes));
+        attributes.extend(self.error.map(|code| ("rpc.response.status_code".into(), code.to_string().into())));
+        let status = if error.is_some() { SpanStatus::Error(String::new()) } else { SpanStatus::Unset };
+        attributes.extend(error.map(|error| ("error.type".into(), error.into_owned().into())));
+        let name = target.map_or_else(|| method.to_owned(), |target| format!("{method} {target}"));
+        let parent = self.parent.take();
+        self.tracer.export(FinishedSpan {
+            own,
+            parent_is_remote: parent.is_some(),
+            parent,
+            name,
+            kind: SpanSide::Server,
+            began: self.began,
+            ended: self.began + self.clock.elapsed(),
+            attributes,
+            events: events.unwrap_or_default(),
+            status,
+        });
+    }
+}
+
+/// Returns the start of each stage as an event. The first one started at `at`. Adds the durations
+/// to the attributes.
+fn stage_events(mut at: SystemTime, stages: &FinishedStages, attributes: &mut AttributeMap) -> Vec<SpanEvent> {
+    let mut events = Vec::new();
+    for (stage, took) in stages.iter().flatten() {
+        let (event, wall) = match stage {
+            CallStage::Queue => ("dev.toolbay.queue", "dev.toolbay.queue.wall_ms"),
+            CallStage::Prepare => ("dev.toolbay.prepare", "dev.toolbay.prepare.wall_ms"),
+            CallStage::Guest => ("dev.toolbay.guest", "dev.toolbay.guest.wall_ms"),
+            CallStage::Check => ("dev.toolbay.check", "dev.toolbay.check.wall_ms"),
+        };
+        events.push(SpanEvent { at, name: event });
+        attributes.push((wall.into(), AttributeValue::Real(took.as_secs_f64() * 1e3)));
+        at += *took;
+    }
+    events
+}
+
+/// Returns the resource usage of a call as attributes.
+fn usage_attributes(usage: &CallUsage) -> AttributeMap {
+    let CallUsage { fuel, memory, http_requests, tcp_connections, .. } = *usage;
+    let mut used: AttributeMap = vec![
+        ("dev.toolbay.fuel".into(), AttributeValue::count(fuel)),
+        ("dev.toolbay.memory.peak".into(), AttributeValue::count(memory)),
+    ];
+    let network = [("dev.toolbay.http.requests", http_requests), ("dev.toolbay.tcp.connections", tcp_connections)];
+    used.extend(network.into_iter().filter(|(_, n)| *n > 0).map(|(name, n)| (name.into(), AttributeValue::count(n))));
+    used
+}
+
+/// Returns the error type of a call as defined by the conventions; `None` if it succeeded.
+fn error_type(method: &str, outcome: CallEnding, code: Option<i32>) -> Option<Cow<'static, str>> {
+    match (outcome, code) {
+        (_, Some(code)) => Some(code.to_string().into()),
+        (CallEnding::Failed(kind @ (ErrorKind::Cancelled | ErrorKind::Internal)), None) => Some(kind.as_str().into()),
+        (CallEnding::Failed(_), None) if method == "tools/call" => Some(TOOL_ERROR_TYPE.into()),
+        (CallEnding::Failed(kind), None) => Some(kind.as_str().into()),
+        (CallEnding::Ok | CallEnding::Asked, None) => None,
+    }
+}

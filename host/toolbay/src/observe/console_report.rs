@@ -1,0 +1,226 @@
+//! Report of a call to the console, however the call ends.
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use toolbay_audit::ArgumentsRecord;
+use toolbay_console::{CallNote, ServerActivity, TextExcerpt};
+use toolbay_model::text::shown;
+use toolbay_model::{
+    CallError, CallFailure, CallRejection, CallReply, CallResult, CallUsage, ContentBlock, ContentBody, ErrorKind,
+    ToolOutput,
+};
+
+use crate::observe::call_outcome::CallEnding;
+
+/// Maximum length of a name, in bytes. Clients choose names.
+const MAX_NAME_BYTES: usize = 256;
+
+/// Maximum length of a reason or a value, in bytes.
+const MAX_TEXT_BYTES: usize = 4 << 10;
+
+/// Pending report of a call to the console. If dropped before the call ends, it reports the call as
+/// cancelled.
+#[derive(Debug)]
+pub(crate) struct ConsoleSink {
+    watch: Arc<ServerActivity>,
+    began: Instant,
+    caller: String,
+    tool: String,
+    plugin: Option<String>,
+    arguments: Option<TextExcerpt>,
+    /// True if arguments and results are reported, too.
+    contents: bool,
+    ended: bool,
+}
+
+impl ConsoleSink {
+    /// Starts the report of a call of `tool`, with or without its `contents`.
+    pub(crate) fn start(watch: &Arc<ServerActivity>, caller: &str, tool: &str, contents: bool) -> Self {
+        let short = |name: &str| name.get(..name.floor_char_boundary(MAX_NAME_BYTES)).unwrap_or_default().to_owned();
+        Self {
+            watch: Arc::clone(watch),
+            began: Instant::now(),
+            caller: short(caller),
+            tool: short(tool),
+            plugin: None,
+            arguments: None,
+            contents,
+            ended: false,
+        }
+    }
+
+    /// Returns whether arguments and results are reported.
+    pub(crate) fn includes_contents(&self) -> bool {
+        self.contents
+    }
+
+    /// Sets the plugin that handles the call.
+    pub(crate) fn set_plugin(&mut self, plugin: &str) {
+        self.plugin = Some(plugin.to_owned());
+    }
+
+    /// Sets the arguments, if contents are reported.
+    pub(crate) fn set_arguments(&mut self, arguments: &ArgumentsRecord) {
+        if let Some(text) = arguments.text.as_ref().filter(|_| self.contents) {
+            let excerpt = TextExcerpt::of(text);
+            self.arguments = Some(TextExcerpt { cut: excerpt.cut || arguments.cut, ..excerpt });
+        }
+    }
+
+    /// Reports the end of the call with this answer.
+    pub(crate) fn finish(&mut self, answer: &CallResult) {
+        let result = match &answer.result {
+            Ok(reply) if self.contents => Some(reply_excerpt(reply)),
+            _ => None,
+        };
+        let why = answer.result.as_ref().err().map(|failure| self.failure_reason(failure));
+        self.send(CallEnding::from_answer(answer).as_str(), why, answer.usage, result);
+    }
+
+    /// Reports that the call was rejected at the queue.
+    pub(crate) fn reject(mut self, rejection: CallRejection) {
+        let why = rejection.reason.to_string();
+        self.send(rejection.reason.kind().as_str(), Some(why), None, None);
+    }
+
+    fn send(
+        &mut self,
+        outcome: &'static str,
+        why: Option<String>,
+        usage: Option<CallUsage>,
+        result: Option<TextExcerpt>,
+    ) {
+        self.ended = true;
+        self.watch.call(CallNote {
+            at: SystemTime::now(),
+            caller: std::mem::take(&mut self.caller),
+            plugin: self.plugin.take(),
+            tool: std::mem::take(&mut self.tool),
+            outcome,
+            why,
+            took: self.began.elapsed(),
+            usage,
+            arguments: self.arguments.take(),
+            result,
+        });
+    }
+
+    /// Returns the reason of a failure, in the words of the log. Values of arguments are included
+    /// only if contents are reported.
+    fn failure_reason(&self, failure: &CallFailure) -> String {
+        match failure {
+            CallFailure::Unknown(kind, _) => format!("There is no such {kind}, or the caller has no right to it."),
+            CallFailure::MissingCapabilities(missing) => {
+                let names: Vec<&str> = missing.keys().map(String::as_str).collect();
+                format!("The client lacks capabilities: {}.", names.join(", "))
+            }
+            CallFailure::InvalidArguments { violations, .. } if self.contents => {
+                let said: Vec<String> = violations.iter().map(ToString::to_string).collect();
+                shown(said.join("; "), MAX_TEXT_BYTES)
+            }
+            CallFailure::InvalidArguments { violations, .. } => {
+                format!("The arguments do not match the input schema in {} places.", violations.len())
+            }
+            CallFailure::Outdated => "The plugin or its grant changed while the call waited for an answer.".to_owned(),
+            CallFailure::Unapproved(unapproved) => unapproved.to_string(),
+            CallFailure::Rejected(rejection) => rejection.reason.to_string(),
+            CallFailure::Oversized(_) => "The result is larger than its client gets.".to_owned(),
+            CallFailure::Call(CallError::Denied { words, denied }) => {
+                shown(format_args!("{words} {denied}"), MAX_TEXT_BYTES)
+            }
+            CallFailure::Call(error) => shown(error, MAX_TEXT_BYTES),
+        }
+    }
+}
+
+impl Drop for ConsoleSink {
+    fn drop(&mut self) {
+        if !self.ended {
+            let kind = if std::thread::panicking() { ErrorKind::Internal } else { ErrorKind::Cancelled };
+            self.send(kind.as_str(), None, None, None);
+        }
+    }
+}
+
+/// Returns the first part of a reply.
+fn reply_excerpt(reply: &CallReply) -> TextExcerpt {
+    match reply {
+        CallReply::Tool(ToolOutput { content, structured, .. }) => {
+            let mut text = String::new();
+            for block in content {
+                if text.len() > MAX_TEXT_BYTES {
+                    break;
+                }
+                text.push_str(&self::block_text(block));
+                text.push('\n');
+            }
+            if let Some(structured) = structured.as_ref().filter(|_| text.is_empty()) {
+                text = shown(structured, 2 * MAX_TEXT_BYTES);
+            }
+            TextExcerpt::of(text.trim_end())
+        }
+        CallReply::Questions(_) => TextExcerpt::of("a question to the caller"),
+        CallReply::Prompt(_) => TextExcerpt::of("a prompt"),
+        CallReply::Resource(items) => TextExcerpt::of(&format!("{} contents", items.len())),
+        CallReply::Completion(_) => TextExcerpt::of("a completion"),
+    }
+}
+
+fn block_text(block: &ContentBlock) -> String {
+    match &block.body {
+        // Slightly more than the maximum, so that the excerpt is recognized as truncated.
+        ContentBody::Text(text) => {
+            text.get(..text.floor_char_boundary(MAX_TEXT_BYTES + 4)).unwrap_or_default().to_owned()
+        }
+        ContentBody::Image(media) | ContentBody::Audio(media) => {
+            format!("[{}, {} bytes]", media.mime_type, media.data.len())
+        }
+        ContentBody::ResourceLink(link) => format!("[{}]", link.uri),
+        ContentBody::Resource(resource) => format!("[{}]", resource.uri),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use toolbay_model::{MediaContent, SchemaViolation};
+
+    use super::*;
+
+    fn content(body: ContentBody) -> ContentBlock {
+        ContentBlock { body, audience: Vec::new(), priority: None, last_modified: None }
+    }
+
+    #[test]
+    fn a_result_is_cut_and_has_no_bytes_of_media() {
+        let media = MediaContent { data: Bytes::from_static(b"abc"), mime_type: "image/png".to_owned() };
+        let output = ToolOutput {
+            content: vec![content(ContentBody::Text("one".into())), content(ContentBody::Image(media))],
+            ..ToolOutput::default()
+        };
+        assert_eq!(
+            reply_excerpt(&CallReply::Tool(output)),
+            TextExcerpt { text: "one\n[image/png, 3 bytes]".to_owned(), cut: false }
+        );
+        let long =
+            ToolOutput { content: vec![content(ContentBody::Text("é".repeat(1 << 20)))], ..ToolOutput::default() };
+        let cut = reply_excerpt(&CallReply::Tool(long));
+        assert!(cut.cut && cut.text.len() <= MAX_TEXT_BYTES);
+        let structured = ToolOutput { structured: Some(serde_json::json!({"a": [1, 2]})), ..ToolOutput::default() };
+        assert_eq!(reply_excerpt(&CallReply::Tool(structured)).text, "{\"a\":[1,2]}");
+    }
+
+    #[test]
+    fn values_of_arguments_are_no_reason_unless_contents_are_kept() {
+        let violation = || SchemaViolation { pointer: "/a".into(), message: "\"hunter2\" is not a number".into() };
+        let failure = CallFailure::InvalidArguments { violations: vec![violation()], example: None };
+        for contents in [false, true] {
+            let watch = Arc::<ServerActivity>::default();
+            let mut noticed = ConsoleSink::start(&watch, "stdio", "t", contents);
+            assert_eq!(noticed.failure_reason(&failure).contains("hunter2"), contents);
+            noticed.set_arguments(&ArgumentsRecord { text: Some("{}".into()), ..ArgumentsRecord::default() });
+            assert_eq!(noticed.arguments.is_some(), contents);
+        }
+    }
+}

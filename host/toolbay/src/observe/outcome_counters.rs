@@ -1,0 +1,153 @@
+//! Counters of call outcomes since the server started, for the log and for metrics. They are a few
+//! atomics without a lock.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use toolbay_model::ErrorKind;
+
+use crate::observe::call_outcome::CallEnding;
+use crate::observe::metrics::{ServerMetrics, ToolMeter};
+
+/// Counters of call outcomes since the server started.
+#[derive(Debug, Default)]
+pub(crate) struct CallCounters {
+    succeeded: AtomicU64,
+    failed: [AtomicU64; ErrorKind::ALL.len()],
+    /// Calls that ended because of an error in the server.
+    internal_errors: AtomicU64,
+    metrics: Option<Arc<ServerMetrics>>,
+}
+
+/// A call that has not been counted yet. Dropping it counts the call.
+#[derive(Debug)]
+pub(crate) struct PendingCount {
+    tally: Arc<CallCounters>,
+    tool: String,
+    /// The meter of the call's tool, once the tool was found.
+    meter: Option<Arc<ToolMeter>>,
+    ended: bool,
+}
+
+impl CallCounters {
+    /// Creates counters at zero. Calls are also counted in `metrics`.
+    pub(crate) fn new(metrics: Option<Arc<ServerMetrics>>) -> Self {
+        Self { metrics, ..Self::default() }
+    }
+
+    /// Starts to track a call of `tool`.
+    pub(crate) fn begin(self: &Arc<Self>, tool: &str) -> PendingCount {
+        PendingCount { tally: Arc::clone(self), tool: tool.to_owned(), meter: None, ended: false }
+    }
+
+    fn counter(&self, kind: ErrorKind) -> Option<&AtomicU64> {
+        self.failed.get(ErrorKind::ALL.iter().position(|known| *known == kind)?)
+    }
+
+    fn increment(&self, kind: ErrorKind) -> u64 {
+        self.counter(kind).map_or(0, |count| count.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// Returns the number of guest crashes.
+    pub(crate) fn trap_count(&self) -> u64 {
+        self.counter(ErrorKind::Trap).map_or(0, |count| count.load(Ordering::Relaxed))
+    }
+
+    /// Logs the counts.
+    pub(crate) fn log(&self) {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let (succeeded, internal_errors) = (read(&self.succeeded), read(&self.internal_errors));
+        let (mut kinds, mut failed, mut cancelled) = (String::new(), 0, 0);
+        for (kind, count) in ErrorKind::ALL.iter().zip(&self.failed) {
+            let count = read(count);
+            if *kind == ErrorKind::Cancelled {
+                cancelled = count;
+                continue;
+            }
+            failed += count;
+            if count > 0 {
+                let _ = write!(kinds, "{}{kind} {count}", if kinds.is_empty() { "" } else { ", " });
+            }
+        }
+        let calls = succeeded + failed + cancelled + internal_errors;
+        tracing::info!(calls, succeeded, failed, kinds, cancelled, internal_errors, "shut down");
+    }
+}
+
+impl PendingCount {
+    /// Sets the meter of the call's tool.
+    pub(crate) fn set_meter(&mut self, meter: Option<Arc<ToolMeter>>) -> Option<&ToolMeter> {
+        self.meter = meter;
+        self.meter.as_deref()
+    }
+
+    /// Counts the call, and the limit that it reached, under the key that raises it.
+    pub(crate) fn finish(&mut self, outcome: CallEnding, limit: Option<&'static str>) {
+        self.ended = true;
+        match outcome {
+            CallEnding::Ok | CallEnding::Asked => drop(self.tally.succeeded.fetch_add(1, Ordering::Relaxed)),
+            CallEnding::Failed(kind) => drop(self.tally.increment(kind)),
+        }
+        self.count_in_metrics(outcome);
+        if let (Some(metrics), Some(limit)) = (&self.tally.metrics, limit) {
+            metrics.count_limit(limit);
+        }
+    }
+
+    fn count_in_metrics(&self, outcome: CallEnding) {
+        if let Some(metrics) = &self.tally.metrics {
+            metrics.count_call(self.meter.as_deref(), &self.tool, outcome);
+        }
+    }
+}
+
+impl Drop for PendingCount {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        // The code that catches the panic does not have the call's data.
+        if std::thread::panicking() {
+            let internal_errors = self.tally.internal_errors.fetch_add(1, Ordering::Relaxed) + 1;
+            tracing::error!(tool = self.tool, internal_errors, "a call ended because of an error in the server");
+            self.count_in_metrics(CallEnding::Failed(ErrorKind::Internal));
+        } else {
+            self.tally.increment(ErrorKind::Cancelled);
+            self.count_in_metrics(CallEnding::Failed(ErrorKind::Cancelled));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    #[test]
+    fn every_end_is_counted_once() {
+        let metrics = Arc::<ServerMetrics>::default();
+        let tally = Arc::new(CallCounters::new(Some(Arc::clone(&metrics))));
+        tally.begin("a").finish(CallEnding::Ok, None);
+        for count in 1..=2 {
+            tally.begin("a").finish(CallEnding::Failed(ErrorKind::Trap), None);
+            assert_eq!(tally.trap_count(), count);
+        }
+        tally.begin("a").finish(CallEnding::Failed(ErrorKind::Fuel), Some("limits.fuel"));
+        drop(tally.begin("a"));
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let _running = tally.begin("a");
+            panic!("a fault");
+        }));
+        assert!(panicked.is_err());
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let failed: u64 = tally.failed.iter().map(read).sum();
+        assert_eq!((read(&tally.succeeded), failed, read(&tally.internal_errors)), (1, 4, 1));
+        assert_eq!(tally.counter(ErrorKind::Cancelled).map(read), Some(1));
+        let metered = metrics.tools.existing_meter("a");
+        let metered: Vec<_> = metered.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect();
+        assert_eq!(metered, [("ok", 1), ("fuel", 1), ("trap", 2), ("cancelled", 1), ("internal", 1)]);
+        assert_eq!(metrics.limits(), [("limits.fuel", 1)]);
+    }
+}

@@ -1,0 +1,28 @@
+//! Counts published changes.
+
+use std::sync::Arc;
+
+use toolbay_audit::AuditEvent;
+use toolbay_catalog::{PublishListener, Snapshot};
+
+use crate::observe::audit_records::change_events;
+use crate::observe::metrics::{PluginChange, ServerMetrics};
+
+/// Counts changes of plugins, and removes the meters of tools that are no longer offered.
+#[derive(Debug)]
+pub(crate) struct ChangeCounter(pub(crate) Arc<ServerMetrics>);
+
+impl PublishListener for ChangeCounter {
+    fn publishing(&self, previous: &Snapshot, next: &Snapshot) {
+        for event in change_events(previous, next) {
+            match event {
+                AuditEvent::Load { .. } => self.0.count_change(PluginChange::Load),
+                AuditEvent::Grant { .. } => self.0.count_change(PluginChange::Grant),
+                AuditEvent::Refused { .. } => self.0.count_change(PluginChange::Refused),
+                AuditEvent::Removed { .. } => self.0.count_change(PluginChange::Removed),
+                _ => {}
+            }
+        }
+        self.0.tools.retain(|name| next.tools.contains_key(name));
+    }
+}

@@ -1,0 +1,11 @@
+//! Assembly of a server from its parts, for embedders and for the command line.
+
+pub(crate) mod config_reload;
+pub(crate) mod confinement;
+pub(crate) mod console_operations;
+pub(crate) mod console_socket;
+pub(crate) mod grant_text;
+pub(crate) mod instructions;
+pub(crate) mod mcp_host;
+pub(crate) mod metrics_collector;
+pub(crate) mod server;

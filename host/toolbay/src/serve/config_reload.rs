@@ -1,0 +1,166 @@
+//! Reload of the configuration while the server runs (`SIGHUP`).
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, SystemTime};
+
+use crate::config::{Config, ConfigError, ConfigKeys, Flags, RemainingTokens};
+use crate::process::logging;
+use crate::serve::server::Server;
+
+/// Time for which a file must be unchanged before it is read again. A file that is being written
+/// may lack its second half, which may contain the restrictions of the first half.
+const SETTLE_TIME: Duration = Duration::from_secs(1);
+
+/// Maximum number of attempts to read a file that keeps changing.
+const MAX_ATTEMPTS: usize = 30;
+
+/// The effective configuration, and the flags and keys that it was read from.
+#[derive(Debug)]
+pub(crate) struct RunningConfig {
+    flags: Flags,
+    config: Config,
+    keys: ConfigKeys,
+}
+
+impl RunningConfig {
+    /// Reads the configuration for the first time.
+    ///
+    /// # Errors
+    ///
+    /// The first mistake and the expected value, in one line.
+    pub(crate) fn read(flags: Flags) -> Result<Self, ConfigError> {
+        let (config, keys) = Config::load_with_keys(&flags, environment_variables())?;
+        Ok(Self { flags, config, keys })
+    }
+
+    /// Returns the effective configuration.
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Reads the file again and applies the settings that can change while `server` runs. Logs the
+    /// changed settings, and those that need a restart. Removes tokens and rights that are no
+    /// longer in the file at once. For everything else, an invalid file changes nothing, and a file
+    /// is read only when it has been unchanged for a second. Blocks.
+    pub(crate) fn reload(&mut self, server: &Server) {
+        self.remove_tokens(server);
+        let Some(read) = self.read_settled() else {
+            let file = self.config.file.display();
+            tracing::error!("the configuration stays as it was: {file} changes all the time");
+            return;
+        };
+        self.remove_tokens(server);
+        let changed = read.and_then(|(next, keys)| Ok((self.config.with_live_settings(&next)?, keys)));
+        let (config, keys) = match changed {
+            Ok(read) => read,
+            Err(mistake) => {
+                tracing::error!("the configuration stays as it was: {mistake}");
+                return;
+            }
+        };
+        let difference = self.keys.difference(&keys);
+        if difference.live.is_empty() {
+            tracing::info!(
+                "the configuration was read again: nothing that can change while the server runs has changed"
+            );
+        } else {
+            if let Err(why) = logging::set_filter(&config.log) {
+                tracing::error!("the log stays as it was: {why}");
+            }
+            server.apply_config(&config);
+            tracing::info!("the configuration was read again; changed: {}", difference.live.join(", "));
+            for clamp in config.clamp_messages() {
+                tracing::warn!("{clamp}");
+            }
+        }
+        // A file that was cut off may lack restrictions.
+        let vanished = self.keys.removed_live_keys(&keys);
+        if !vanished.is_empty() {
+            let file = config.file.display();
+            tracing::warn!("{file} no longer sets {}, so the defaults apply", vanished.join(", "));
+        }
+        if config.http.rejects_every_caller() && !self.config.http.rejects_every_caller() {
+            tracing::warn!("{NO_TOKENS_MESSAGE}");
+        }
+        if !difference.after_restart.is_empty() {
+            tracing::warn!("to change {}, restart the server", difference.after_restart.join(", "));
+        }
+        self.keys = self.keys.with_live_values(&keys);
+        self.config = config;
+    }
+
+    /// Reads the file when it has been unchanged for long enough. Returns `None` if it keeps
+    /// changing.
+    #[expect(clippy::disallowed_methods, reason = "no event says that nobody goes on writing a file")]
+    fn read_settled(&self) -> Option<Result<(Config, ConfigKeys), ConfigError>> {
+        (0..MAX_ATTEMPTS).find_map(|_| {
+            let before = ConfigStamp::read(&self.config.file);
+            let pause = before.as_ref().map_or(Duration::ZERO, ConfigStamp::settle_delay);
+            if !pause.is_zero() {
+                sleep(pause);
+            }
+            let read = Config::load_with_keys(&self.flags, environment_variables());
+            (ConfigStamp::read(&self.config.file) == before).then_some(read)
+        })
+    }
+
+    /// Removes the tokens and rights that the file no longer contains, even if the file is invalid
+    /// otherwise.
+    fn remove_tokens(&mut self, server: &Server) {
+        let remaining = RemainingTokens::read(&self.flags, environment_variables());
+        let Some(narrowed) = remaining.and_then(|remaining| self.config.with_remaining_tokens(&remaining)) else {
+            return;
+        };
+        server.apply_config(&narrowed);
+        let left = &narrowed.http.tokens;
+        let changed = self.config.http.tokens.iter().filter(|token| !left.contains(token));
+        let names: Vec<&str> = changed.map(|token| token.name.as_str()).collect();
+        tracing::info!("tokens were removed or have fewer rights: {}", names.join(", "));
+        if narrowed.http.rejects_every_caller() {
+            tracing::warn!("{NO_TOKENS_MESSAGE}");
+        }
+        self.config = narrowed;
+    }
+}
+
+/// Log message for a configuration without tokens.
+const NO_TOKENS_MESSAGE: &str =
+    "http.tokens has no entry any more: nobody is let in until one is added, or until the server is restarted";
+
+/// Identity, size and change time of a file.
+#[derive(Debug, PartialEq, Eq)]
+struct ConfigStamp {
+    place: (u64, u64),
+    size: u64,
+    changed: (i64, i64),
+}
+
+impl ConfigStamp {
+    /// Returns the stamp of the file, or `None` if it does not exist.
+    fn read(path: &Path) -> Option<Self> {
+        let found = fs::metadata(path).ok()?;
+        Some(Self {
+            place: (found.dev(), found.ino()),
+            size: found.size(),
+            changed: (found.ctime(), found.ctime_nsec()),
+        })
+    }
+
+    /// Returns the time until the file has been unchanged for long enough.
+    fn settle_delay(&self) -> Duration {
+        let since = |part: i64| u64::try_from(part).unwrap_or_default();
+        let changed = Duration::from_secs(since(self.changed.0)) + Duration::from_nanos(since(self.changed.1));
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        // Saturating, so that a clock that was set back does not lengthen the wait.
+        SETTLE_TIME.saturating_sub(now.saturating_sub(changed))
+    }
+}
+
+/// Returns the environment variables of this process. Skips those whose name or value is not UTF-8:
+/// Toolbay has no such variable.
+pub(crate) fn environment_variables() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
+}

@@ -1,0 +1,55 @@
+//! Collects the server's metrics: its own counters and the current figures of its parts.
+
+use toolbay_catalog::{PluginFileStatus, Snapshot};
+use toolbay_mcp::{MetricsForm, TransportTraffic};
+use toolbay_otel::MetricFamily;
+
+use crate::call::service::CallService;
+use crate::observe::metrics::{ProcessFigures, ServerFigures, collect_families, render};
+
+/// Returns the metrics as text, or `None` if metrics are off. Blocks on reads of system files.
+pub(crate) fn render_metrics(service: &CallService, form: MetricsForm, traffic: TransportTraffic) -> Option<String> {
+    render(collect_metrics(service, Some(traffic))?, form)
+}
+
+/// Returns the metric families, or `None` if metrics are off. Blocks on reads of system files.
+pub(crate) fn collect_metrics(service: &CallService, traffic: Option<TransportTraffic>) -> Option<Vec<MetricFamily>> {
+    let metrics = service.metrics()?;
+    let (snapshot, admission) = (service.catalog().snapshot(), service.admission());
+    let figures = ServerFigures {
+        running: admission.running_calls(),
+        suspended: admission.suspended_count(),
+        waiting: admission.waiting_count(),
+        reserved: admission.reserved_memory(),
+        reloads: snapshot.generation,
+        plugins: count_by_status(&snapshot),
+        offered: [
+            ("tool", snapshot.tools.len() as u64),
+            ("prompt", snapshot.prompts.len() as u64),
+            ("resource", snapshot.resources.len() as u64),
+            ("template", snapshot.templates.len() as u64),
+            ("skill", snapshot.skills.len() as u64),
+        ],
+        compilations: service.sandbox().compile_counts(),
+        traffic,
+        state: service.state_size(),
+        lost: service.lost_lines(),
+        unsent: service.telemetry().map(toolbay_otel::Telemetry::lost),
+        process: ProcessFigures::read(),
+    };
+    Some(collect_families(metrics, &figures))
+}
+
+/// Counts plugins by status.
+fn count_by_status(snapshot: &Snapshot) -> [(&'static str, u64); 4] {
+    [
+        (PluginFileStatus::Loading, "loading"),
+        (PluginFileStatus::Ready, "ready"),
+        (PluginFileStatus::Stale, "stale"),
+        (PluginFileStatus::Refused, "refused"),
+    ]
+    .map(|(status, word)| {
+        let count = snapshot.plugins.values().filter(|report| report.status == status).count();
+        (word, count as u64)
+    })
+}
