@@ -9,11 +9,13 @@ use libfuzzer_sys::fuzz_target;
 use toolbay_fuzz::plugin;
 use toolbay_fuzz_properties::Components;
 
-/// The variable with a file to which the component is written before it is loaded, so that a test can keep a finding.
+/// The variable with the path of a file to which each component is written before it is loaded, so
+/// that a test can keep a finding.
 const SAVE: &str = "TOOLBAY_FUZZ_SAVE";
 
 static COMPONENTS: LazyLock<Components> = LazyLock::new(|| {
-    // A fuzzer has no end at which to remove it, so each process always uses the same one.
+    // A fuzzer does not end regularly and cannot remove the directory, so each process always uses
+    // the same one.
     let folder = std::env::temp_dir().join(format!("toolbay-fuzz-{}", std::process::id() % 8));
     Components::new(Path::new(&folder)).expect("a server starts")
 });

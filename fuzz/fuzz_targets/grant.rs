@@ -1,4 +1,4 @@
-//! Text from an operator: a grant, a configuration, variables.
+//! Text from an operator: a grant, a configuration, and variables.
 
 #![no_main]
 

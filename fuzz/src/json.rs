@@ -1,4 +1,4 @@
-//! Mutates JSON into other JSON: random changes to bytes seldom result in another valid schema.
+//! Mutates JSON into other JSON. Random changes to bytes seldom result in another valid schema.
 
 use serde_json::{Map, Value, json};
 
@@ -30,7 +30,7 @@ const VALUES: &str = r##"[null, true, 0, 1, -1, 0.5, 1e300, 9007199254740993, 18
     "2024-02-30T25:61:61Z", "a@b.c", "(", [], [1,1], [1,"a",null], ["a","a"], {}, {"a":1}, {"a":"a","b":{"a":[]}},
     {"$ref":"#"}, [[[[]]]]]"##;
 
-/// `text` is a schema on one line and a value after it. Makes one to three mutations.
+/// Makes one to three mutations. `text` is a schema on one line and a value after it.
 pub fn mutated(text: &[u8], seed: u32) -> Option<String> {
     let text = std::str::from_utf8(text).ok()?;
     let (schema, value) = text.split_once('\n').unwrap_or((text, "null"));
@@ -47,7 +47,7 @@ pub fn mutated(text: &[u8], seed: u32) -> Option<String> {
     Some(format!("{schema}\n{value}"))
 }
 
-/// Mutates one place.
+/// Mutates one node.
 fn change(root: &mut Value, dice: &mut Dice, fragments: &str) {
     let places = places(root);
     let elsewhere = root.pointer(dice.one_of::<String>(&places)).cloned().unwrap_or_default();
@@ -97,7 +97,7 @@ fn fragment(dice: &mut Dice, fragments: &str) -> Value {
     fragments.swap_remove(dice.below(fragments.len()))
 }
 
-/// The pointers to all places in a value.
+/// Returns the pointers to all nodes of a value.
 fn places(root: &Value) -> Vec<String> {
     let mut places = Vec::new();
     let mut open = vec![(String::new(), root)];

@@ -1,4 +1,5 @@
-//! Generates components from bytes: arbitrary ones, and plugins whose code, data and types are arbitrary.
+//! Generates components from bytes: arbitrary ones, and plugins whose code, data and types are
+//! arbitrary.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -33,7 +34,7 @@ const FUNCTIONS: [(&str, &str); 19] = [
     ("stdout", "(result i32)"),
 ];
 
-/// Schemas that random text would hardly contain.
+/// Schemas that random text is unlikely to contain.
 const SCHEMAS: [&str; 5] = [
     r#"{"type":"object"}"#,
     r#"{"type":"object","required":["a"]}"#,
@@ -55,7 +56,7 @@ static IMPORTS: LazyLock<Vec<u8>> = LazyLock::new(|| {
 static EXPORTS: LazyLock<Vec<u8>> =
     LazyLock::new(|| parse(r#"(module (func (export "run") (result i32) unreachable))"#));
 
-/// The component for these bytes. A component stands for itself.
+/// Returns the component that these bytes produce. A binary component is used as it is.
 pub fn component(bytes: &[u8]) -> Option<Vec<u8>> {
     if bytes.starts_with(b"\0as") {
         return Some(bytes.to_vec());
@@ -68,7 +69,8 @@ pub fn component(bytes: &[u8]) -> Option<Vec<u8>> {
     made.ok()
 }
 
-/// A plugin. It lists its tools and returns results as a plugin does, unless its code or its data differ.
+/// Generates a plugin. It lists its tools and returns results like a normal plugin, unless its code
+/// or its data are mutated.
 fn plugin(input: &mut Unstructured<'_>, kind: u8) -> Result<Vec<u8>> {
     let mut plugin = Tiny::of(tools(input)?);
     if input.ratio(1, 4)? {
@@ -90,7 +92,8 @@ fn plugin(input: &mut Unstructured<'_>, kind: u8) -> Result<Vec<u8>> {
     Ok(component)
 }
 
-/// Component text with the host's functions and with this module. The module's `run` is `$import`.
+/// Returns component text with the host's functions and this module. The module's `run` is
+/// `$import`.
 fn with_module(module: &[u8]) -> String {
     let module = wasmprinter::print_bytes(module).expect("wasm-smith makes what is valid");
     let module = module.trim_start().replacen("(module", "(core module $smith-module", 1);
@@ -117,7 +120,8 @@ fn module(input: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     Ok(Module::new(config, input)?.to_bytes())
 }
 
-/// Small, and using only features that the engine supports, with occasional exceptions.
+/// Returns limits for small modules that use only features the engine supports, with occasional
+/// exceptions.
 fn config(input: &mut Unstructured<'_>) -> Result<Config> {
     let config = Config {
         max_aliases: 20,
@@ -166,7 +170,7 @@ fn tools(input: &mut Unstructured<'_>) -> Result<Vec<Tool>> {
     (0..count).map(|number| tool(input, number)).collect()
 }
 
-/// A tool that is valid except for some of its members.
+/// Generates a tool that is valid except for some of its members.
 fn tool(input: &mut Unstructured<'_>, number: usize) -> Result<Tool> {
     let mut tool = Tool::new(&format!("tool-{number}"));
     if input.ratio(1, 8)? {
@@ -198,31 +202,33 @@ fn schema(input: &mut Unstructured<'_>) -> Result<String> {
     if input.ratio(1, 4)? { text(input) } else { Ok((*input.choose(&SCHEMAS)?).to_owned()) }
 }
 
-/// At most a hundred bytes of the input, to leave the rest for others.
+/// Returns at most 100 bytes of the input as text, to leave the rest for other parts.
 fn text(input: &mut Unstructured<'_>) -> Result<String> {
     let most = input.int_in_range(0..=100)?.min(input.len());
     Ok(String::from_utf8_lossy(input.bytes(most)?).into_owned())
 }
 
-/// At most eight.
+/// Returns at most eight mutations, as positions and values.
 fn changes(input: &mut Unstructured<'_>) -> Result<Vec<(u16, u8)>> {
     let count = input.int_in_range(1..=8)?;
     (0..count).map(|_| input.arbitrary()).collect()
 }
 
-/// Mutates bytes of the data in the component's first module: pointers, lengths, discriminants, texts.
+/// Mutates bytes of the data in the component's first module: pointers, lengths, discriminants,
+/// texts.
 fn change_data(component: &mut [u8], changes: &[(u16, u8)]) {
     let Some((module, end)) = section(component, 0, 1) else { return };
     let Some((data, end)) = section(&component[..end], module, 11) else { return };
     for (place, byte) in changes {
-        // From the end: what describes tools and results is written last.
+        // Positions count from the end, because the descriptions of tools and results are written
+        // last.
         if let Some(at) = end.checked_sub(1 + usize::from(*place)).filter(|at| *at > data + 8) {
             component[at] = *byte;
         }
     }
 }
 
-/// Start and end of the first section with this id in the binary that starts at `start`.
+/// Returns start and end of the first section with this id in the binary that starts at `start`.
 fn section(bytes: &[u8], start: usize, id: u8) -> Option<(usize, usize)> {
     let mut at = start + 8;
     loop {

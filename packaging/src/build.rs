@@ -1,4 +1,5 @@
-//! Builds the program that the packages contain: linked statically, so that it runs on every Linux of its machine.
+//! Builds the program for the packages. It is statically linked, so that it runs on every Linux of
+//! its machine.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,7 +12,7 @@ use toolbay_testkit::workspace::{HOST, Workspace};
 
 use crate::tools::{Tools, has, path_with};
 
-/// The profile of what is shipped, in the workspace's `Cargo.toml`.
+/// The profile of released programs, in the workspace's `Cargo.toml`.
 const PROFILE: &str = "dist";
 
 /// What to build for.
@@ -26,7 +27,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// Its name in Rust.
+    /// Returns its name in Rust.
     pub(crate) fn triple(self) -> &'static str {
         match self {
             Self::X86 => "x86_64-unknown-linux-musl",
@@ -34,7 +35,7 @@ impl Target {
         }
     }
 
-    /// The compiler of the parts in C, as packages of Debian have it, or others that work as well.
+    /// Returns the possible C compilers: the one that Debian packages, and equivalents.
     fn compilers(self) -> &'static [&'static str] {
         match self {
             Self::X86 => &["x86_64-linux-musl-gcc", "musl-gcc"],
@@ -43,7 +44,7 @@ impl Target {
     }
 }
 
-/// Builds the server with what `cargo auditable` adds: the list of its crates, for scanners.
+/// Builds the server with `cargo auditable`, which embeds the list of its crates for scanners.
 pub(crate) fn server(workspace: &Workspace, target: Target, tools: &Tools) -> Result<PathBuf> {
     let triple = target.triple();
     command::run(Command::new("rustup").args(["target", "add", triple]).current_dir(&workspace.root))
@@ -54,7 +55,8 @@ pub(crate) fn server(workspace: &Workspace, target: Target, tools: &Tools) -> Re
     cargo
         .args(["auditable", "rustc", "--package", HOST, "--bin", HOST, "--profile", PROFILE, "--target", triple])
         .env("PATH", path_with(&tools.auditable()?)?)
-        // The compiler in C links musl with its own start files, Rust with others: together, they make programs that crash.
+        // The C compiler links musl with its own start files, and Rust links others. A program that
+        // contains both crashes.
         .env(format!("CARGO_TARGET_{}_LINKER", variable.to_uppercase()), "rust-lld");
     match target.compilers().iter().find(|name| has(name)) {
         Some(compiler) => {
@@ -68,7 +70,8 @@ pub(crate) fn server(workspace: &Workspace, target: Target, tools: &Tools) -> Re
             cargo.env(format!("CC_{variable}"), compiler).env(format!("AR_{variable}"), archiver);
         }
     }
-    // A static program that can be anywhere in memory has a table of all its addresses: 1.5 MB, or in this form a few KiB.
+    // A static position-independent program contains a table of relocations. This form takes a few
+    // KiB instead of 1.5 MB.
     command::run(cargo.args(["--", "-Clink-arg=--pack-dyn-relocs=relr"]))?;
     Ok(workspace.target.join(triple).join(PROFILE).join(HOST))
 }

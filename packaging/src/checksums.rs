@@ -1,4 +1,4 @@
-//! The digests of all files of a release, in the form that `sha256sum --check` reads.
+//! The digests of all files of a release, in the format that `sha256sum --check` reads.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 /// The file with the digests.
 pub(crate) const FILE: &str = "SHA256SUMS";
 
-/// The SHA-256 of a file, in hexadecimal digits.
+/// Returns the SHA-256 of a file, in hexadecimal digits.
 pub(crate) fn digest(path: &Path) -> Result<String> {
     let failed = || format!("failed to read {}", path.display());
     let mut hasher = Sha256::new();
@@ -17,7 +17,7 @@ pub(crate) fn digest(path: &Path) -> Result<String> {
     Ok(hex::encode(hasher.finalize()))
 }
 
-/// Writes the digests of all files in the folder.
+/// Writes the digests of all files in the directory.
 pub(crate) fn write(folder: &Path) -> Result<()> {
     let entries = fs::read_dir(folder).with_context(|| format!("failed to read {}", folder.display()))?;
     let mut names: Vec<String> =
@@ -38,7 +38,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("b"), "").unwrap();
         fs::write(folder.path().join("a"), "abc").unwrap();
-        // Twice: its own digest is not part of it.
+        // The second run checks that the digest file does not contain its own digest.
         write(folder.path()).unwrap();
         write(folder.path()).unwrap();
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";

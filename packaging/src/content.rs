@@ -1,4 +1,4 @@
-//! The files that every package has, and where they are from the package's prefix, such as `/usr`.
+//! The files of every package, with their paths relative to the package's prefix, such as `/usr`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,55 +13,55 @@ use toolbay_testkit::workspace::Workspace;
 use crate::release::NAME;
 use crate::tarred::{DATA, PROGRAM};
 
-/// Where the program is.
+/// Path of the program.
 pub(crate) const BINARY: &str = "bin/toolbay";
 
-/// Where `toolbay init` finds the sample plugins.
+/// Directory in which `toolbay init` finds the sample plugins.
 pub(crate) const SAMPLES: &str = "share/toolbay/plugins";
 
-/// What packages for a whole system have besides: the manual, and what shells want.
+/// Directories that only system-wide packages contain: the manual and shell completions.
 const FOR_SYSTEMS: [&str; 4] = ["share/man/", "share/bash-completion/", "share/zsh/", "share/fish/"];
 
-/// The texts, from the root of the workspace.
+/// The text files, relative to the root of the workspace.
 const TEXTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
-/// The shells, and where each looks for completions.
+/// The shells, and the path of the completions for each.
 const SHELLS: [(&str, &str); 3] = [
     ("bash", "share/bash-completion/completions/toolbay"),
     ("zsh", "share/zsh/site-functions/_toolbay"),
     ("fish", "share/fish/vendor_completions.d/toolbay.fish"),
 ];
 
-/// One file.
+/// A file of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct File {
-    /// Its path from the prefix.
+    /// Its path relative to the prefix.
     pub(crate) to: String,
-    /// Where it is now.
+    /// Its current path.
     pub(crate) from: PathBuf,
 }
 
-/// All of them, sorted.
+/// All files, sorted.
 #[derive(Clone, Debug)]
 pub(crate) struct Content {
     files: Vec<File>,
 }
 
 impl File {
-    /// Its rights.
+    /// Returns the mode bits of the file.
     pub(crate) fn mode(&self) -> u32 {
         if self.to == BINARY { PROGRAM } else { DATA }
     }
 
-    /// Whether only packages for a whole system have it.
+    /// Returns whether only system-wide packages contain the file.
     fn is_for_systems(&self) -> bool {
         FOR_SYSTEMS.iter().any(|folder| self.to.starts_with(folder))
     }
 }
 
 impl Content {
-    /// Collects them. `speaker` is the program, or the same one for this machine: it writes what is known of its command
-    /// line. `work` is a folder for what has to be written first.
+    /// Collects the files. `speaker` is the program, or a build of it that this machine can run: it
+    /// generates the manual and the shell completions. `work` is a directory for generated files.
     pub(crate) fn collect(
         workspace: &Workspace,
         program: &Path,
@@ -100,23 +100,23 @@ impl Content {
         Ok(Self { files })
     }
 
-    /// All files, for packages of a whole system.
+    /// Returns all files, for system-wide packages.
     pub(crate) fn all(&self) -> impl Iterator<Item = &File> {
         self.files.iter()
     }
 
-    /// The program, the samples and the texts, for packages of one project or one person.
+    /// Returns the program, the samples and the texts, for packages of one project or one user.
     pub(crate) fn lean(&self) -> impl Iterator<Item = &File> {
         self.files.iter().filter(|file| !file.is_for_systems())
     }
 
-    /// The names of the samples.
+    /// Returns the sample plugins.
     pub(crate) fn samples(&self) -> impl Iterator<Item = &File> {
         self.files.iter().filter(|file| file.to.starts_with(SAMPLES))
     }
 }
 
-/// Copies files to where they are from `prefix`, with their rights.
+/// Copies files to their paths below `prefix`, with their modes.
 pub(crate) fn copy<'a>(files: impl Iterator<Item = &'a File>, prefix: &Path) -> Result<()> {
     for file in files {
         let to = prefix.join(&file.to);

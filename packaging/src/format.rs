@@ -1,4 +1,5 @@
-//! The formats. To add one, add a row here, a module in `make`, and one in `trial` that installs it.
+//! The package formats. To add one, add a row here, a module in `make`, and a module in `trial`
+//! that installs it.
 
 use std::path::PathBuf;
 
@@ -8,19 +9,19 @@ use crate::kit::Kit;
 use crate::make::{archive, bundle, deb, formula, image, npm, registry, rpm, wheel};
 use crate::trial::{self, Install};
 
-/// One format.
+/// A package format.
 pub(crate) struct Format {
     /// Its name on the command line.
     pub(crate) name: &'static str,
-    /// What it is, for `--help`.
+    /// Its description, for `--help`.
     pub(crate) about: &'static str,
-    /// Makes its packages, and returns their files.
+    /// Builds its packages and returns their files.
     pub(crate) make: fn(&Kit) -> Result<Vec<PathBuf>>,
-    /// Installs them as a person would; `None` for what only describes packages.
+    /// Installs the packages as a user would; `None` if the format only describes other packages.
     pub(crate) install: Option<Install>,
 }
 
-/// All of them. The last ones describe those before.
+/// All formats. The last ones describe the preceding ones.
 pub(crate) const FORMATS: &[Format] = &[
     Format {
         name: "tar",

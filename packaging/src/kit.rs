@@ -1,4 +1,4 @@
-//! What making a package needs.
+//! The inputs and output directories of all packages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,13 +17,13 @@ use crate::machine::Program;
 use crate::release::Release;
 use crate::tools::{Tools, path_with};
 
-/// The folder of all packages, in the target folder.
+/// The directory of all packages, in the target directory.
 const FOLDER: &str = "dist";
 
-/// The release, its files and its folders.
+/// The release, its files and its directories.
 #[derive(Debug)]
 pub(crate) struct Kit {
-    /// Which release.
+    /// The release.
     pub(crate) release: Release,
     /// The program's file.
     pub(crate) program: Program,
@@ -33,14 +33,14 @@ pub(crate) struct Kit {
     pub(crate) tools: Tools,
     /// The root of the workspace.
     pub(crate) root: PathBuf,
-    /// Where the packages are made.
+    /// The directory in which packages are assembled.
     work: PathBuf,
-    /// Where the packages go.
+    /// The directory to which packages are written.
     pub(crate) out: PathBuf,
 }
 
 impl Kit {
-    /// Builds what is not there: the program, unless it is given, and the sample plugins.
+    /// Prepares the release. Builds the sample plugins, and the program unless `binary` is given.
     pub(crate) fn new(workspace: &Workspace, binary: Option<&Path>, target: Target, url: &str) -> Result<Self> {
         let release = Release::of(workspace, url)?;
         let tools = Tools::new(&workspace.target);
@@ -52,11 +52,11 @@ impl Kit {
         let folder = workspace.target.join(FOLDER).join(program.triple());
         let (work, out) = (folder.join("work"), folder.join("packages"));
         for folder in [&work, &out] {
-            // What an earlier run has left is not part of this release.
+            // Files from an earlier run are not part of this release.
             drop(fs::remove_dir_all(folder));
             fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
         }
-        // A list of crates is made for what is released, not for what is tested.
+        // Only releases have a list of crates; packages for tests do not.
         let sbom = if binary.is_none() { Some(sbom(workspace, target, &tools, &out)?) } else { None };
         let samples = Builder::new(workspace).samples()?;
         let speaker = if program.runs_here() { path.clone() } else { Builder::new(workspace).server(Profile::Dev)? };
@@ -66,7 +66,7 @@ impl Kit {
         Ok(kit)
     }
 
-    /// An empty folder to make one format in.
+    /// Returns an empty directory in which to assemble one format.
     pub(crate) fn work(&self, format: &str) -> Result<PathBuf> {
         let folder = self.work.join(format);
         drop(fs::remove_dir_all(&folder));
@@ -74,7 +74,7 @@ impl Kit {
         Ok(folder)
     }
 
-    /// The program in a line.
+    /// Describes the program in one line.
     pub(crate) fn describe(&self) -> Result<String> {
         let Program { is_static, is_auditable, size, .. } = self.program;
         let linked = if is_static { "static" } else { "needs the libraries of this machine: for tests only" };
@@ -89,7 +89,7 @@ impl Kit {
     }
 }
 
-/// Writes the list of the crates that the program is made of, with their versions and licences (`CycloneDX`).
+/// Writes the list of the crates in the program, with their versions and licences (`CycloneDX`).
 fn sbom(workspace: &Workspace, target: Target, tools: &Tools, out: &Path) -> Result<PathBuf> {
     let name = format!("{HOST}.cdx");
     let manifest = workspace.root.join("host/toolbay/Cargo.toml");
@@ -100,7 +100,7 @@ fn sbom(workspace: &Workspace, target: Target, tools: &Tools, out: &Path) -> Res
         .arg(&manifest)
         .env("PATH", path_with(&tools.cyclonedx()?)?);
     command::run(&mut cargo)?;
-    // It is written beside every manifest of the workspace.
+    // The tool writes a file next to every manifest of the workspace.
     let mut found = Vec::new();
     for package in &workspace.packages {
         let written = workspace.root.join(&package.folder).join(&name).with_added_extension("json");
@@ -114,7 +114,7 @@ fn sbom(workspace: &Workspace, target: Target, tools: &Tools, out: &Path) -> Res
     found.pop().context("cargo cyclonedx has written no list of crates")
 }
 
-/// Runs a tool and sees to it that it wrote `file`.
+/// Runs a tool and checks that it wrote `file`.
 pub(crate) fn write(tool: &mut Command, file: PathBuf) -> Result<PathBuf> {
     command::run(tool)?;
     file.is_file().then_some(file).context("the tool has not written the package")

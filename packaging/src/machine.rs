@@ -1,4 +1,4 @@
-//! What a program runs on, read from its file.
+//! The machine that a program runs on, read from the program's file.
 
 use std::fs;
 use std::path::Path;
@@ -7,18 +7,18 @@ use anyhow::{Context as _, Result, bail};
 use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
 use object::{Architecture, Endianness, Object as _, ObjectSection as _};
 
-/// A machine, in the words of each package manager.
+/// A machine, with its name in each package manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Machine {
-    /// In Rust, in a wheel's tag and in RPM.
+    /// Its name in Rust, in a wheel's tag and in RPM.
     pub(crate) rust: &'static str,
-    /// In Debian and in images.
+    /// Its name in Debian and in images.
     pub(crate) debian: &'static str,
-    /// In npm.
+    /// Its name in npm.
     pub(crate) npm: &'static str,
 }
 
-/// All machines that there are packages for.
+/// All machines that packages exist for.
 pub(crate) const MACHINES: [Machine; 2] = [
     Machine { rust: "x86_64", debian: "amd64", npm: "x64" },
     Machine { rust: "aarch64", debian: "arm64", npm: "arm64" },
@@ -27,18 +27,18 @@ pub(crate) const MACHINES: [Machine; 2] = [
 /// A program's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Program {
-    /// What it runs on.
+    /// The machine that it runs on.
     pub(crate) machine: Machine,
-    /// Whether it brings everything along: any Linux of this machine runs it.
+    /// True if it is statically linked, so that any Linux on this machine runs it.
     pub(crate) is_static: bool,
-    /// Whether it says which crates it was made of (`cargo auditable`).
+    /// True if it contains the list of the crates it was built from (`cargo auditable`).
     pub(crate) is_auditable: bool,
-    /// Bytes.
+    /// Its size in bytes.
     pub(crate) size: u64,
 }
 
 impl Program {
-    /// Reads what the file says.
+    /// Reads the properties from the ELF file.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let bytes = fs::read(path).with_context(|| format!("failed to read {}", path.display()))?;
         Self::parse(&bytes).with_context(|| format!("{} is no program for Linux", path.display()))
@@ -53,19 +53,19 @@ impl Program {
         };
         let machine = MACHINES.into_iter().find(|machine| machine.rust == name).context("an unknown machine")?;
         let (header, endian) = (file.elf_header(), file.endian());
-        // Who is linked dynamically names the program that does it.
+        // A dynamically linked program names its interpreter.
         let is_dynamic =
             header.program_headers(endian, bytes)?.iter().any(|part| part.p_type(endian) == object::elf::PT_INTERP);
         let is_auditable = file.sections().any(|section| section.name().is_ok_and(|name| name == ".dep-v0"));
         Ok(Self { machine, is_static: !is_dynamic, is_auditable, size: bytes.len() as u64 })
     }
 
-    /// The name of its target in Rust.
+    /// Returns the name of its target in Rust.
     pub(crate) fn triple(&self) -> String {
         format!("{}-unknown-linux-{}", self.machine.rust, if self.is_static { "musl" } else { "gnu" })
     }
 
-    /// Whether this machine runs it.
+    /// Returns whether this machine can run it.
     pub(crate) fn runs_here(&self) -> bool {
         self.machine.rust == std::env::consts::ARCH
     }

@@ -1,13 +1,14 @@
-//! Makes the packages that people install, and installs and uses each of them as a person would. `cargo xtask dist` starts
-//! it.
+//! Builds the packages, then installs and uses each of them as a user would. `cargo xtask dist`
+//! starts it.
 //!
 //! ```text
 //! build ──► content ──► make (one module per format) ──► checksums ──► trial (one per format) ──► table
 //! ```
 //!
-//! Every package contains the same files: the program and what [`content`] puts beside it. Each format is written by the
-//! tool of those who install it (`npm pack`, hatchling, `dpkg-deb`, `rpmbuild`, `mcpb pack`), so that what is made here is
-//! what they expect; the tar archives and the image are written by [`tarred`]. Nothing is published.
+//! Every package contains the same files: the program and the files that [`content`] adds. Each
+//! format is written by its official tool (`npm pack`, hatchling, `dpkg-deb`, `rpmbuild`, `mcpb
+//! pack`), so that the result is what installers expect. The tar archives and the image are written
+//! by [`tarred`]. Nothing is published.
 
 mod build;
 mod checksums;
@@ -69,7 +70,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The name of a format.
+/// Returns a parser for the name of a format.
 fn format() -> impl clap::builder::TypedValueParser<Value = String> {
     let names = FORMATS.iter().map(|format| PossibleValue::new(format.name).help(format.about));
     PossibleValuesParser::new(names).map(|name| name)

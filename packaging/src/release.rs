@@ -1,4 +1,4 @@
-//! What every package says of the program.
+//! Metadata about the program that all packages share.
 
 use std::process::Command;
 
@@ -6,52 +6,54 @@ use anyhow::{Context as _, Result, bail};
 use toolbay_testkit::command;
 use toolbay_testkit::workspace::{HOST, Workspace};
 
-/// The program.
+/// Name of the program.
 pub(crate) const NAME: &str = "toolbay";
 
-/// The one line about it.
+/// One-line summary.
 pub(crate) const SUMMARY: &str = "An MCP server whose tools are WebAssembly components";
 
-/// A few more, for who has not heard of it.
+/// A longer description for new users.
 pub(crate) const DESCRIPTION: &str = "Copy a .wasm file into a folder, and a moment later MCP clients have a new tool, \
     without a restart of the server. Each call runs in a fresh sandbox that limits its fuel, time, memory and permissions.";
 
-/// The licence, as SPDX writes it.
+/// The licence, as an SPDX expression.
 pub(crate) const LICENSE: &str = "MIT OR Apache-2.0";
 
-/// Whose packages they are.
+/// The authors of the packages.
 pub(crate) const AUTHORS: &str = "The Toolbay developers";
 
-/// How to reach them, in the form of package managers for Linux.
+/// The contact address, in the format of Linux package managers.
 pub(crate) const MAINTAINER: &str = "The Toolbay developers <packages@toolbay.dev>";
 
-/// The home of the project.
+/// The project's home page.
 pub(crate) const HOMEPAGE: &str = "https://toolbay.dev";
 
-/// Where the files of a release are downloaded from, unless `--url` says otherwise.
+/// The URL from which the files of a release are downloaded, unless `--url` overrides it.
 pub(crate) const DOWNLOADS: &str = "https://toolbay.dev/releases";
 
-/// The name in the MCP registry. README.md has it as well, because the registry looks for it on `PyPI`'s page.
+/// The name in the MCP registry. README.md also contains it, because the registry looks for it on
+/// `PyPI`'s page.
 pub(crate) const REGISTRY_NAME: &str = "dev.toolbay/toolbay";
 
 /// The image's name, without a tag.
 pub(crate) const IMAGE: &str = "docker.io/toolbay/toolbay";
 
-/// What differs from release to release.
+/// The metadata of one release.
 #[derive(Clone, Debug)]
 pub(crate) struct Release {
-    /// Such as 0.2.0.
+    /// The version, such as 0.2.0.
     pub(crate) version: String,
-    /// Seconds since 1970: the time of every file in every package, so that the same commit makes the same packages.
+    /// Seconds since 1970. Every file in every package has this time, so that builds are
+    /// reproducible.
     pub(crate) time: u64,
-    /// The same as people read it.
+    /// The time in human-readable form.
     pub(crate) date: String,
-    /// Where the files are downloaded from, without a slash at the end.
+    /// The URL from which the files are downloaded, without a trailing slash.
     pub(crate) downloads: String,
 }
 
 impl Release {
-    /// The release that the workspace is at.
+    /// Returns the release that the workspace contains.
     pub(crate) fn of(workspace: &Workspace, downloads: &str) -> Result<Self> {
         if !downloads.starts_with("https://") {
             bail!("--url: expected a URL that begins with https://, not {downloads:?}");
@@ -68,7 +70,7 @@ impl Release {
         Ok(Self { version, time, date: date.trim().to_owned(), downloads })
     }
 
-    /// The URL of a file of the release.
+    /// Returns the URL of a file of the release.
     pub(crate) fn url(&self, file: &str) -> String {
         format!("{}/{file}", self.downloads)
     }
@@ -82,7 +84,7 @@ fn of_commit(workspace: &Workspace, what: &str) -> Result<String> {
     Ok(text.trim().to_owned())
 }
 
-/// The version of the server's crate.
+/// Returns the version of the server's crate.
 fn version(workspace: &Workspace) -> Result<String> {
     let mut cargo = command::cargo(&workspace.root);
     let id = command::output(cargo.args(["pkgid", "--offline", "--package", HOST]))?;

@@ -1,4 +1,4 @@
-//! What was made and seen, as a table.
+//! The packages and their measurements, as a table.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use bytesize::ByteSize;
 
 use crate::trial::Seen;
 
-/// A format's packages.
+/// The packages of a format.
 pub(crate) struct Row {
     format: &'static str,
     /// Their files.
     pub(crate) files: Vec<PathBuf>,
     size: u64,
-    /// What was seen of them, if they were installed and worked.
+    /// The measurements, if the packages were installed and worked.
     pub(crate) seen: Option<Seen>,
 }
 
@@ -29,7 +29,7 @@ impl Row {
     }
 }
 
-/// The rows in Markdown.
+/// Formats the rows as Markdown.
 pub(crate) fn of(rows: &[Row]) -> String {
     let mut lines = vec![
         "| format   |       size | installed in | first call after | handshake and call after |".to_owned(),

@@ -1,4 +1,4 @@
-//! Tar archives that are the same whenever and by whomever they are made: sorted, owned by root, all with one time.
+//! Reproducible tar archives: sorted, owned by root, and with one time for all files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,31 +10,31 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tar::{Builder, EntryType, Header};
 
-/// The rights of folders and programs.
+/// The mode of directories and programs.
 pub(crate) const PROGRAM: u32 = 0o755;
 
-/// The rights of all other files.
+/// The mode of all other files.
 pub(crate) const DATA: u32 = 0o644;
 
-/// An archive that is being written.
+/// A tar archive under construction.
 pub(crate) struct Tarred<W: Write> {
     builder: Builder<W>,
     time: u64,
     folders: BTreeSet<String>,
 }
 
-/// Compresses what is written into it. The result does not say when or under which name.
+/// Compresses its input. The result contains no time and no file name.
 pub(crate) fn gzip<W: Write>(out: W) -> GzEncoder<W> {
     GzEncoder::new(out, Compression::default())
 }
 
 impl<W: Write> Tarred<W> {
-    /// An empty archive whose files have this time.
+    /// Creates an empty archive whose files have this time.
     pub(crate) fn new(out: W, time: u64) -> Self {
         Self { builder: Builder::new(out), time, folders: BTreeSet::new() }
     }
 
-    /// Adds a file, and the folders on the way to it.
+    /// Adds a file and its parent directories.
     pub(crate) fn file(&mut self, path: &str, mode: u32, content: &[u8]) -> Result<()> {
         self.folders_to(path)?;
         let mut header = self.header(EntryType::Regular, mode);
@@ -42,13 +42,13 @@ impl<W: Write> Tarred<W> {
         self.builder.append_data(&mut header, path, content).with_context(|| format!("failed to pack {path}"))
     }
 
-    /// The same with the content of a file on the disk.
+    /// Like [`Self::file`], with the content of a file on disk.
     pub(crate) fn copy(&mut self, path: &str, mode: u32, from: &Path) -> Result<()> {
         let content = fs::read(from).with_context(|| format!("failed to read {}", from.display()))?;
         self.file(path, mode, &content)
     }
 
-    /// Adds an empty folder, which belongs to `owner`.
+    /// Adds an empty directory owned by `owner`.
     pub(crate) fn folder(&mut self, path: &str, mode: u32, owner: u64) -> Result<()> {
         self.folders_to(path)?;
         let mut header = self.header(EntryType::Directory, mode);
@@ -60,7 +60,7 @@ impl<W: Write> Tarred<W> {
             .with_context(|| format!("failed to pack {path}"))
     }
 
-    /// Ends the archive.
+    /// Finishes the archive.
     pub(crate) fn finish(self) -> Result<W> {
         self.builder.into_inner().context("failed to end the archive")
     }

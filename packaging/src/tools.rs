@@ -1,4 +1,4 @@
-//! The tools that write packages and that install them, each in its folder in the target folder.
+//! The tools that write and install packages, each in its own directory below the target directory.
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,65 +11,66 @@ use anyhow::{Context as _, Result};
 use toolbay_testkit::command;
 use toolbay_testkit::guests::once;
 
-/// Makes wheels.
+/// Builds wheels.
 const HATCHLING: &str = "hatchling==1.33.0";
 
-/// What people install wheels with besides pip.
+/// Installs wheels, as an alternative to pip.
 const UV: &str = "uv==0.13.8";
 
-/// A compiler for every machine.
+/// A C compiler for every machine.
 const ZIG: &[&str] = &["ziglang==0.17.0", "cargo-zigbuild==0.24.0"];
 
-/// Makes and checks bundles for desktop clients.
+/// Builds and checks bundles for desktop clients.
 const MCPB: &str = "@anthropic-ai/mcpb@2.1.2";
 
-/// Writes the list of crates into the program.
+/// Embeds the list of crates in the program.
 const AUDITABLE: [&str; 2] = ["cargo-auditable", "0.7.7"];
 
-/// Writes the list of crates into a file.
+/// Writes the list of crates to a file.
 const CYCLONEDX: [&str; 2] = ["cargo-cyclonedx", "0.5.9"];
 
-/// `PATH` with a folder before all others.
+/// Returns `PATH` with a directory prepended.
 pub(crate) fn path_with(folder: &Path) -> Result<OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     Ok(std::env::join_paths(std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path)))?)
 }
 
-/// Whether this machine has a program.
+/// Returns whether a program is installed on this machine.
 pub(crate) fn has(program: &str) -> bool {
     command::output(Command::new(program).arg("--version")).is_ok()
 }
 
-/// Where they are.
+/// The directory that contains the tools.
 #[derive(Clone, Debug)]
 pub(crate) struct Tools {
     folder: PathBuf,
 }
 
 impl Tools {
-    /// Those below the target folder.
+    /// Creates the tools below the target directory.
     pub(crate) fn new(target: &Path) -> Self {
         Self { folder: target.join("tools") }
     }
 
-    /// A Python that has hatchling.
+    /// Returns a Python that has hatchling.
     pub(crate) fn hatchling(&self) -> Result<PathBuf> {
         Ok(self.python("hatchling", &[HATCHLING])?.join("python"))
     }
 
-    /// The folder with `uv` and `uvx`.
+    /// Returns the directory that contains `uv` and `uvx`.
     pub(crate) fn uv(&self) -> Result<PathBuf> {
         self.python("uv", &[UV])
     }
 
-    /// A compiler and an archiver for a target, as programs that are called like those of this machine.
+    /// Returns a compiler and an archiver for a target, with the command-line interface of the
+    /// native ones.
     pub(crate) fn zig(&self, triple: &str) -> Result<(PathBuf, PathBuf)> {
         let bin = self.python("zig", ZIG)?;
         let zigbuild = bin.join("cargo-zigbuild");
         let wrapper = |name: &str, words: &str| -> Result<PathBuf> {
             let path = self.folder.join(format!("zig-{triple}-{name}"));
             let python = bin.join("python");
-            // cargo-zigbuild takes out what Zig does not understand of what crates want from a compiler.
+            // cargo-zigbuild removes compiler options that crates pass and Zig does not support.
             let script = format!(
                 "#!/bin/sh\nCARGO_ZIGBUILD_PYTHON_PATH='{}' exec '{}' zig {words} \"$@\"\n",
                 python.display(),
@@ -83,7 +84,7 @@ impl Tools {
         Ok((wrapper("cc", &format!("cc -- -target {target}"))?, wrapper("ar", "ar --")?))
     }
 
-    /// The program that packs bundles.
+    /// Returns the program that packs bundles.
     pub(crate) fn mcpb(&self) -> Result<PathBuf> {
         let folder = self.folder.join("mcpb");
         once(&folder.with_added_extension("installed"), MCPB, || {
@@ -96,17 +97,17 @@ impl Tools {
         Ok(folder.join("node_modules/.bin/mcpb"))
     }
 
-    /// The folder with `cargo auditable`.
+    /// Returns the directory that contains `cargo auditable`.
     pub(crate) fn auditable(&self) -> Result<PathBuf> {
         self.crates(AUDITABLE)
     }
 
-    /// The folder with `cargo cyclonedx`.
+    /// Returns the directory that contains `cargo cyclonedx`.
     pub(crate) fn cyclonedx(&self) -> Result<PathBuf> {
         self.crates(CYCLONEDX)
     }
 
-    /// Installs a program of a crate, once, and returns its folder.
+    /// Installs a program from a crate, once, and returns its directory.
     fn crates(&self, [name, version]: [&str; 2]) -> Result<PathBuf> {
         let folder = self.folder.join(name);
         once(&folder.with_added_extension("installed"), version, || {
@@ -118,7 +119,8 @@ impl Tools {
         Ok(folder.join("bin"))
     }
 
-    /// Installs packages for Python into an environment of their own, once, and returns the folder of its programs.
+    /// Installs Python packages into a separate environment, once, and returns the directory of its
+    /// programs.
     fn python(&self, name: &str, packages: &[&str]) -> Result<PathBuf> {
         let folder = self.folder.join(name);
         once(&folder.with_added_extension("installed"), &packages.join(" "), || {

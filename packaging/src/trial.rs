@@ -1,5 +1,5 @@
-//! Installs a package in a clean folder as a person would, and uses it: without Rust, without this project's variables and
-//! without anybody's settings.
+//! Installs a package in a clean directory and uses it as a user would: without Rust, without this
+//! project's variables, and without user settings.
 
 pub(crate) mod archive;
 pub(crate) mod bundle;
@@ -25,22 +25,22 @@ use self::local_site::LocalSite;
 pub(crate) use self::room::Room;
 use crate::kit::Kit;
 
-/// Installs the files of a format in a room.
+/// Installs the files of a format in a clean environment.
 pub(crate) type Install = fn(&Kit, &[PathBuf], &Room) -> Result<Installed>;
 
-/// How long a person may wait for the first call, from when the package is there.
+/// Maximum time from the end of the installation until the response to the first call.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What was seen.
+/// The measurements of a package.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
-    /// Installing took so long.
+    /// Duration of the installation.
     pub(crate) installed: Duration,
-    /// The first call was answered so long after that.
+    /// Time from the end of the installation until the response to the first call.
     pub(crate) call: Duration,
-    /// Starting a server, the handshake and a call took so long.
+    /// Duration of starting a server, the handshake and a call.
     pub(crate) session: Duration,
-    /// What was checked.
+    /// Number of checks that passed.
     pub(crate) checks: usize,
 }
 
@@ -53,7 +53,8 @@ pub(crate) fn run(kit: &Kit, install: Install, files: &[PathBuf]) -> Result<Seen
     println!("ok      it is installed");
     let used = usage::run(&installed, &room, &kit.release.version)?;
     let seen = Seen { installed: took, call: used.call, session: used.session, checks: used.checks + 1 };
-    // Tests of another program share the machine with other work, and say nothing about the time.
+    // Programs that are not release builds are tested alongside other work, so their timing means
+    // nothing.
     let patience = if kit.program.is_static { PATIENCE } else { DEADLINE };
     ensure!(seen.call < patience, "the first call took {:.1} s", seen.call.as_secs_f64());
     Ok(seen)

@@ -1,11 +1,13 @@
-//! The parameters of functions that take their arguments as text: those of prompts, resources and completions.
+//! Parameters that are parsed from text: the arguments of prompts and the variables of resource
+//! templates.
 
 use crate::{Error, Result};
 
-/// The type of a parameter of a function with `#[prompt]`, or of a variable in the URI of a `#[resource]`.
+/// The type of a parameter of a function with `#[prompt]`, or of a variable in the URI of a
+/// `#[resource]`.
 ///
-/// It is implemented for `String`, `bool`, `char`, the numbers, and `Option` of each: an `Option` is an argument that a
-/// client may leave out. Implement it for a type of your own, such as an enum:
+/// It is implemented for `String`, `bool`, `char`, the numbers, and `Option` of each. An `Option`
+/// is an argument that a client may omit. You can implement it for your own types, such as an enum:
 ///
 /// ```
 /// use toolbay_plugin::prelude::*;
@@ -38,17 +40,18 @@ use crate::{Error, Result};
 /// # fn main() {}
 /// ```
 pub trait Argument: Sized {
-    /// Whether a client must give it.
+    /// True if a client must pass the argument.
     const REQUIRED: bool = true;
 
-    /// Reads the value.
+    /// Parses the value.
     ///
     /// # Errors
     ///
-    /// What the text must be.
+    /// Returns a description of the expected text, such as "it must be a number".
     fn parse(text: &str) -> std::result::Result<Self, String>;
 
-    /// The value if the client gave none.
+    /// Returns the value for a client that omits the argument, or `None` if the argument is
+    /// required.
     fn absent() -> Option<Self> {
         None
     }
@@ -87,7 +90,7 @@ arguments!("a number": f32 f64);
 arguments!("`true` or `false`": bool);
 arguments!("one character": char);
 
-/// Reads the argument `name` out of what a client gave.
+/// Parses the argument `name` of a request.
 pub fn argument<T: Argument>(given: &[(String, String)], name: &str) -> Result<T> {
     match given.iter().find(|(key, _)| key == name) {
         Some((_, text)) => {
@@ -97,7 +100,7 @@ pub fn argument<T: Argument>(given: &[(String, String)], name: &str) -> Result<T
     }
 }
 
-/// Whether a client must give an argument of this type.
+/// Returns whether an argument of this type is required.
 pub const fn is_required<T: Argument>() -> bool {
     T::REQUIRED
 }

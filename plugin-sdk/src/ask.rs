@@ -1,4 +1,5 @@
-//! Questions to the caller: forms, pages to visit, texts of the client's model, and the user's folders.
+//! Questions to the caller: forms, pages to visit, requests to the client's model, and the user's
+//! directories.
 
 use std::fmt::{self, Display, Formatter};
 use std::marker::PhantomData;
@@ -11,19 +12,19 @@ use serde_json::{Value, json};
 
 /// A question that [`Context::ask`](crate::Context::ask) can ask.
 pub trait Question {
-    /// What the answer is.
+    /// The type of the answer.
     type Answer;
 
-    /// The question in the contract's form.
+    /// Converts the question to the form of the contract.
     #[doc(hidden)]
     fn question(&self) -> Asked;
 
-    /// Reads the client's result.
+    /// Parses the client's result.
     #[doc(hidden)]
     fn answer(&self, result: Value) -> Result<Self::Answer>;
 }
 
-/// A question in the contract's form.
+/// A question in the form of the contract.
 #[doc(hidden)]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
@@ -34,8 +35,9 @@ pub struct Asked {
 
 /// A form for the user to fill in.
 ///
-/// `T` derives `Deserialize` and [`JsonSchema`](derive@JsonSchema). It is a struct of strings, numbers, booleans, enums of
-/// names, and lists of such enums. Do not ask for secrets: the client shows a form without hiding anything.
+/// `T` derives `Deserialize` and [`JsonSchema`](derive@JsonSchema). It is a struct of strings,
+/// numbers, booleans, enums of names, and lists of such enums. Do not ask for secrets: the client
+/// does not hide the values of a form.
 ///
 /// ```
 /// use serde::Deserialize;
@@ -67,25 +69,26 @@ pub struct Form<T> {
     fields: PhantomData<fn() -> T>,
 }
 
-/// What the user did with a form.
+/// The user's response to a [`Form`] or a [`Visit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elicited<T> {
-    /// Filled it in.
+    /// The user accepted. For a [`Form`], this is its content.
     Accepted(T),
-    /// Refused to.
+    /// The user declined.
     Declined,
-    /// Closed it without a decision.
+    /// The user closed the question without a decision.
     Cancelled,
 }
 
 impl<T: DeserializeOwned + JsonSchema> Form<T> {
-    /// A form with the fields of `T`, and a message that says what it is for.
+    /// Creates a form with the fields of `T`, and a message that explains its purpose.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), required: true, fields: PhantomData }
     }
 
-    /// If the client has no forms, [`Context::ask`](crate::Context::ask) fails with [`AskError::Unsupported`], instead of
-    /// ending the call.
+    /// Makes the question optional. If the client does not support this kind of question,
+    /// [`Context::ask`](crate::Context::ask) fails with [`AskError::Unsupported`] instead of ending
+    /// the call.
     #[must_use]
     pub fn optional(mut self) -> Self {
         self.required = false;
@@ -127,7 +130,8 @@ enum Decision {
 
 /// A page for the user to visit, such as one to sign in or to pay.
 ///
-/// The answer says whether the user agreed to open it, and not what happened there. Ask the service behind it.
+/// The answer states whether the user agreed to open the page, not what happened there. To get the
+/// outcome, query the service behind the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Visit {
     message: String,
@@ -136,12 +140,13 @@ pub struct Visit {
 }
 
 impl Visit {
-    /// The page at `url`, which begins with `https://`, and a message that says what it is for.
+    /// Creates a question for the page at `url`, which must begin with `https://`, and a message
+    /// that explains its purpose.
     pub fn new(message: impl Into<String>, url: impl Into<String>) -> Self {
         Self { message: message.into(), url: url.into(), required: true }
     }
 
-    /// As [`Form::optional`].
+    /// Makes the question optional, like [`Form::optional`].
     #[must_use]
     pub fn optional(mut self) -> Self {
         self.required = false;
@@ -166,7 +171,7 @@ impl Question for Visit {
     }
 }
 
-/// A text for the client's model to write.
+/// A request to the client's model to generate text.
 ///
 /// ```
 /// use toolbay_plugin::prelude::*;
@@ -190,18 +195,18 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// A text of at most `max_tokens` tokens.
+    /// Creates a request for a text of at most `max_tokens` tokens.
     pub fn new(max_tokens: u32) -> Self {
         Self { params: json!({"messages": [], "maxTokens": max_tokens}), required: true }
     }
 
-    /// Adds a message of the user.
+    /// Adds a user message.
     #[must_use]
     pub fn user(self, text: impl Into<String>) -> Self {
         self.message("user", text.into())
     }
 
-    /// Adds a message of the model.
+    /// Adds an assistant message.
     #[must_use]
     pub fn assistant(self, text: impl Into<String>) -> Self {
         self.message("assistant", text.into())
@@ -215,13 +220,14 @@ impl Sampling {
         self
     }
 
-    /// Sets what the model is told beforehand.
+    /// Sets the system prompt.
     #[must_use]
     pub fn system(self, prompt: impl Into<String>) -> Self {
         self.with("systemPrompt", prompt.into())
     }
 
-    /// Sets any other parameter of MCP's `sampling/createMessage`, such as `temperature`, `modelPreferences` or `tools`.
+    /// Sets any other parameter of MCP's `sampling/createMessage`, such as `temperature`,
+    /// `modelPreferences` or `tools`.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         if let Some(params) = self.params.as_object_mut() {
@@ -230,7 +236,7 @@ impl Sampling {
         self
     }
 
-    /// As [`Form::optional`].
+    /// Makes the question optional, like [`Form::optional`].
     #[must_use]
     pub fn optional(mut self) -> Self {
         self.required = false;
@@ -250,12 +256,12 @@ impl Question for Sampling {
     }
 }
 
-/// What the client's model wrote.
+/// The result of a [`Sampling`] request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sampled(Value);
 
 impl Sampled {
-    /// Its text. Several blocks are joined by line feeds.
+    /// Returns the text that the model generated. Several blocks are joined by line feeds.
     pub fn text(&self) -> String {
         let blocks = match self.0.get("content") {
             Some(Value::Array(blocks)) => blocks.as_slice(),
@@ -266,42 +272,43 @@ impl Sampled {
         texts.join("\n")
     }
 
-    /// The model that wrote it.
+    /// Returns the name of the model.
     pub fn model(&self) -> Option<&str> {
         self.0.get("model")?.as_str()
     }
 
-    /// Why it stopped, such as `endTurn` or `maxTokens`.
+    /// Returns the reason why the model stopped, such as `endTurn` or `maxTokens`.
     pub fn stop_reason(&self) -> Option<&str> {
         self.0.get("stopReason")?.as_str()
     }
 
-    /// The whole result, as in MCP.
+    /// Returns the whole result, as in MCP.
     pub fn value(&self) -> &Value {
         &self.0
     }
 }
 
-/// The text as a block.
+/// Converts the generated text to a text block.
 impl From<Sampled> for Content {
     fn from(sampled: Sampled) -> Self {
         Self::text(sampled.text())
     }
 }
 
-/// The folders that the user works in. The answer is advice: what a plugin can open is up to the operator.
+/// A request for the directories that the user works in. The answer is only a hint: the operator
+/// decides which directories a plugin can open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Roots {
     optional: bool,
 }
 
 impl Roots {
-    /// The folders that the user works in.
+    /// Creates a request for the directories that the user works in.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// As [`Form::optional`].
+    /// Makes the question optional, like [`Form::optional`].
     #[must_use]
     pub fn optional(mut self) -> Self {
         self.optional = true;
@@ -309,12 +316,12 @@ impl Roots {
     }
 }
 
-/// A folder that the user works in.
+/// A directory that the user works in.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Root {
-    /// A URI that begins with `file://`.
+    /// The URI, which begins with `file://`.
     pub uri: String,
-    /// A name for people.
+    /// A display name.
     pub name: Option<String>,
 }
 
@@ -334,12 +341,13 @@ impl Question for Roots {
     }
 }
 
-/// Why a question has no answer.
+/// The reason why a question has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AskError {
     /// The client cannot answer this kind of question.
     Unsupported(String),
-    /// The question cannot be asked: what is wrong with it, or with what the plugin did before it.
+    /// The question cannot be asked. The text describes the mistake in the question, or in the
+    /// plugin's actions before it.
     Invalid(String),
 }
 
@@ -362,16 +370,16 @@ impl From<types::AskError> for AskError {
     }
 }
 
-/// Several questions at once: a tuple of pairs of a key and a question.
+/// Several questions that are asked together: a tuple of pairs of a key and a question.
 pub trait Questions {
-    /// A tuple of the answers.
+    /// The tuple of the answers.
     type Answers;
 
-    /// The questions in the contract's form, by key.
+    /// Converts the questions to the form of the contract, each with its key.
     #[doc(hidden)]
     fn questions(&self) -> Vec<(&str, Asked)>;
 
-    /// Reads the client's results.
+    /// Parses the client's results.
     #[doc(hidden)]
     fn answers(&self, results: Vec<Value>) -> Result<Self::Answers>;
 }

@@ -1,5 +1,5 @@
-//! The Rust bindings of the contract in `wit/plugin.wit`, and the conversion of the SDK's types. From outside, only
-//! [`export!`](crate::export) uses this.
+//! Rust bindings of the contract in `wit/plugin.wit`, and conversions of the SDK's types. Outside
+//! this crate, only [`export!`](crate::export) uses this module.
 
 #![allow(
     missing_docs,
@@ -29,17 +29,18 @@ wit_bindgen::generate!({
     pub_export_macro: true,
 });
 
-/// The contract's `list-tools`.
+/// Implements the contract's `list-tools`.
 pub fn list_tools(entries: &[Entry]) -> Vec<tools::ToolDefinition> {
     let tools = entries.iter().filter_map(|entry| if let Entry::Tool(tool) = entry { Some(tool) } else { None });
     tools.map(|tool| (tool.definition)().0).collect()
 }
 
-/// The contract's `call-tool`, if `entry` is the tool `name`.
+/// Implements the contract's `call-tool` if `entry` is the tool `name`. Returns `None` otherwise.
 ///
-/// [`export!`](crate::export) calls it for one entry after the other. It is inlined there, where the entry is a constant:
-/// what is left of it is a comparison with the name, and a direct call. A guest lives for one call, and a function that is
-/// called through the table costs it several times as much the first time.
+/// [`export!`](crate::export) calls it for each entry in turn. It is inlined there, where the entry
+/// is a constant, so only a comparison with the name and a direct call remain. An instance serves a
+/// single call, and the first call of a function through the table costs several times as much as a
+/// direct call.
 #[inline(always)]
 pub fn call_if_named(entry: &Entry, name: &str, arguments: &str) -> Option<Result<tools::Output, tools::Failure>> {
     match entry {
@@ -48,7 +49,7 @@ pub fn call_if_named(entry: &Entry, name: &str, arguments: &str) -> Option<Resul
     }
 }
 
-/// The contract's form of what a tool returned.
+/// Converts the result of a tool to the form of the contract.
 fn finished(returned: crate::Result<Output>) -> Result<tools::Output, tools::Failure> {
     match returned {
         Ok(output) => Ok(output.into()),
@@ -56,20 +57,20 @@ fn finished(returned: crate::Result<Output>) -> Result<tools::Output, tools::Fai
     }
 }
 
-/// The contract's answer to a call of a tool that does not exist.
+/// Returns the contract's failure for a call of a tool that does not exist.
 #[cold]
 pub fn no_such_tool(name: &str) -> Result<tools::Output, tools::Failure> {
     Err(Error::msg(format_args!("there is no tool `{name}`")).0)
 }
 
-/// The contract's `list-prompts`.
+/// Implements the contract's `list-prompts`.
 pub fn list_prompts(entries: &[Entry]) -> Vec<prompts::PromptDefinition> {
     let prompts =
         entries.iter().filter_map(|entry| if let Entry::Prompt(prompt) = entry { Some(prompt) } else { None });
     prompts.map(|prompt| (prompt.definition)().0).collect()
 }
 
-/// The contract's `get-prompt`.
+/// Implements the contract's `get-prompt`.
 pub fn get_prompt(
     entries: &[Entry],
     name: &str,
@@ -85,7 +86,7 @@ pub fn get_prompt(
     (prompt.get)(arguments, &Context::host()).map(types::PromptOutput::from).map_err(|error| error.0)
 }
 
-/// The contract's `list-resources`.
+/// Implements the contract's `list-resources`.
 pub fn list_resources(entries: &[Entry]) -> Vec<resources::ResourceDefinition> {
     let resources = entries.iter().filter_map(|entry| match entry {
         Entry::Resource(resource) if !resource.is_template() => Some(resource),
@@ -94,7 +95,7 @@ pub fn list_resources(entries: &[Entry]) -> Vec<resources::ResourceDefinition> {
     resources.map(|resource| (resource.definition)().0).collect()
 }
 
-/// The contract's `list-resource-templates`.
+/// Implements the contract's `list-resource-templates`.
 pub fn list_resource_templates(entries: &[Entry]) -> Vec<resources::ResourceTemplate> {
     let templates = entries.iter().filter_map(|entry| match entry {
         Entry::Resource(resource) if resource.is_template() => Some(resource),
@@ -103,7 +104,8 @@ pub fn list_resource_templates(entries: &[Entry]) -> Vec<resources::ResourceTemp
     templates.map(|template| (template.definition)().into_template()).collect()
 }
 
-/// The contract's `read-resource`. A resource without variables comes before a template that its URI fits.
+/// Implements the contract's `read-resource`. A resource without variables takes precedence over a
+/// template that matches its URI.
 pub fn read_resource(entries: &[Entry], uri: &str) -> Result<Vec<resources::ResourceContents>, resources::Failure> {
     let resources = |templates: bool| {
         entries.iter().filter_map(move |entry| match entry {
@@ -117,7 +119,7 @@ pub fn read_resource(entries: &[Entry], uri: &str) -> Result<Vec<resources::Reso
     Ok(contents.into_iter().map(|contents| contents.0).collect())
 }
 
-/// The contract's `complete`. An argument that nothing completes has no values.
+/// Implements the contract's `complete`. An argument without a completion function has no values.
 pub fn complete(
     entries: &[Entry],
     request: completion::CompletionRequest,

@@ -1,7 +1,7 @@
 //! The kinds of content blocks, and their representation in the contract.
 //!
-//! To add a kind, add a variant of [`Block`]. The compiler then requires an arm in the `match` below, which uses every
-//! field of the variant.
+//! To add a kind, add a variant of [`Block`]. The compiler then requires an arm in the `match`
+//! below, which uses every field of the variant.
 
 use crate::bindings::toolbay::plugin::types;
 
@@ -14,7 +14,7 @@ pub(crate) enum Block {
     EmbeddedResource(Embedded),
 }
 
-/// An image or audio.
+/// The data of an image or of audio.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Media {
     pub(crate) bytes: Vec<u8>,
@@ -29,7 +29,7 @@ pub(crate) struct Link {
     pub(crate) title: Option<String>,
     pub(crate) description: Option<String>,
     pub(crate) mime_type: Option<String>,
-    /// Size in bytes.
+    /// The size, in bytes.
     pub(crate) size: Option<u64>,
 }
 
@@ -55,14 +55,14 @@ impl Media {
 }
 
 impl Link {
-    /// A link that says no more than it must.
+    /// Creates a link with only the required fields.
     pub(crate) fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
         Self { uri: uri.into(), name: name.into(), title: None, description: None, mime_type: None, size: None }
     }
 }
 
 impl Embedded {
-    /// A resource of no particular type.
+    /// Creates a resource without a MIME type.
     pub(crate) fn new(uri: impl Into<String>, body: Body) -> Self {
         Self { uri: uri.into(), body, mime_type: None }
     }

@@ -1,10 +1,10 @@
-//! Completion: values that an argument could have.
+//! Completion of arguments: suggested values.
 
 use crate::bindings::toolbay::plugin::types;
 use crate::{Context, Error, Result};
 
-/// What completes an argument. `#[completion]` implements it for an empty type with the name of the function, so that
-/// [`test::complete`](crate::test::complete) can name the function.
+/// A function that completes an argument. `#[completion]` implements it for an empty type with the
+/// name of the function, so that [`test::complete`](crate::test::complete) can name the function.
 pub trait Complete {
     /// The name of the prompt, or the URI template.
     const TARGET: &'static str;
@@ -12,11 +12,12 @@ pub trait Complete {
     /// The name of the argument.
     const ARGUMENT: &'static str;
 
-    /// Suggests values.
+    /// Suggests values of the argument. `value` is the text that the user has typed.
     fn complete(value: &str, given: &Given, context: &Context) -> Result<Completions>;
 }
 
-/// What has arguments to complete: a prompt, or a resource with variables. The macros implement it.
+/// An item with arguments to complete: a prompt, or a resource with variables. The macros implement
+/// it.
 #[diagnostic::on_unimplemented(
     message = "this has no arguments to complete",
     label = "there is no `#[prompt]` or `#[resource]` above this function"
@@ -26,18 +27,18 @@ pub trait Target {
     const TARGET: &'static str;
 }
 
-/// The arguments that are complete already.
+/// The other arguments of a completion request, which already have a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given(pub(crate) Vec<(String, String)>);
 
 impl Given {
-    /// The value of an argument.
+    /// Returns the value of an argument.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// Values that an argument could have, best first. A client gets the first hundred.
+/// Suggested values of an argument, best first. A client receives the first 100.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Completions {
     pub(crate) values: Vec<String>,
@@ -46,12 +47,12 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// These values.
+    /// Creates completions from these values.
     pub fn new(values: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { values: values.into_iter().map(Into::into).collect(), ..Self::default() }
     }
 
-    /// Those of the values that begin with what the user has typed, whatever its case.
+    /// Creates completions from the values that begin with `typed`, ignoring case.
     ///
     /// ```
     /// use toolbay_plugin::Completions;
@@ -65,21 +66,21 @@ impl Completions {
         Self::new(values.filter(|value: &String| value.to_lowercase().starts_with(&typed)))
     }
 
-    /// Says how many values there are in all.
+    /// Sets the total number of values.
     #[must_use]
     pub fn total(mut self, total: u32) -> Self {
         self.total = Some(total);
         self
     }
 
-    /// Says that there are more values.
+    /// Marks the list as incomplete: more values exist.
     #[must_use]
     pub fn and_more(mut self) -> Self {
         self.has_more = true;
         self
     }
 
-    /// The values.
+    /// Returns the values.
     pub fn values(&self) -> &[String] {
         &self.values
     }
@@ -92,7 +93,8 @@ impl From<Completions> for types::Completions {
     }
 }
 
-/// The types that a function with `#[completion]` can return: [`Completions`], a list of strings, or a `Result` of those.
+/// The types that a function with `#[completion]` can return: [`Completions`], a list of strings,
+/// or a `Result` of those.
 #[diagnostic::on_unimplemented(
     message = "a completion cannot return `{Self}`",
     label = "not a list of values",
@@ -130,7 +132,7 @@ pub struct CompletionEntry {
 }
 
 impl CompletionEntry {
-    /// The entry of one completion.
+    /// Creates the entry of one completion.
     pub const fn of<T: Complete>() -> Self {
         Self { target: T::TARGET, argument: T::ARGUMENT, complete: T::complete }
     }

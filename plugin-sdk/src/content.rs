@@ -15,38 +15,40 @@ use crate::block::{Block, Body, Embedded, Link, Media};
 pub struct Content(pub(crate) types::Content);
 
 impl Content {
-    /// Text.
+    /// Creates a text block.
     pub fn text(text: impl Into<String>) -> Self {
         Block::Text(text.into()).into()
     }
 
-    /// An image: raw bytes, not base64, and their MIME type.
+    /// Creates an image block from raw bytes, not base64, and their MIME type.
     pub fn image(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
         Block::Image(Media::new(bytes, mime_type)).into()
     }
 
-    /// Audio: raw bytes, not base64, and their MIME type.
+    /// Creates an audio block from raw bytes, not base64, and their MIME type.
     pub fn audio(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
         Block::Audio(Media::new(bytes, mime_type)).into()
     }
 
-    /// A link to a resource that the client can fetch. [`ResourceLink`](crate::ResourceLink) has more options.
+    /// Creates a link to a resource that the client can fetch.
+    /// [`ResourceLink`](crate::ResourceLink) has more options.
     pub fn resource_link(uri: impl Into<String>, name: impl Into<String>) -> Self {
         Block::ResourceLink(Link::new(uri, name)).into()
     }
 
-    /// An embedded resource with this text. [`Resource`](crate::Resource) has more options.
+    /// Creates an embedded resource with this text. [`Resource`](crate::Resource) has more options.
     pub fn resource_text(uri: impl Into<String>, text: impl Into<String>) -> Self {
         Block::EmbeddedResource(Embedded::new(uri, Body::Text(text.into()))).into()
     }
 
-    /// An embedded resource with these bytes. [`Resource`](crate::Resource) has more options.
+    /// Creates an embedded resource with these bytes. [`Resource`](crate::Resource) has more
+    /// options.
     pub fn resource_bytes(uri: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         Block::EmbeddedResource(Embedded::new(uri, Body::Bytes(bytes.into()))).into()
     }
 
-    /// Marks the block as intended for the user. A block without a mark is for everyone, and so is a block with both
-    /// marks.
+    /// Marks the block as intended for the user. A block without a mark is for everyone, and so is
+    /// a block with both marks.
     #[must_use]
     pub fn for_user(self) -> Self {
         self.audience(types::Audience::User)
@@ -65,36 +67,37 @@ impl Content {
         self
     }
 
-    /// Sets how important the block is, from 0.0 (optional) to 1.0 (required).
+    /// Sets the importance of the block, from 0.0 (optional) to 1.0 (required).
     #[must_use]
     pub fn priority(mut self, priority: f64) -> Self {
         self.0.priority = Some(priority.clamp(0.0, 1.0));
         self
     }
 
-    /// Sets when the content was last modified: a date and time in ISO 8601, such as `2026-01-12T15:00:58Z`.
+    /// Sets the time of the last modification of the content: a date and time in ISO 8601, such as
+    /// `2026-01-12T15:00:58Z`.
     #[must_use]
     pub fn last_modified(mut self, time: impl Into<String>) -> Self {
         self.0.last_modified = Some(time.into());
         self
     }
 
-    /// The text of a text block or of a textual resource.
+    /// Returns the text of a text block or of a textual resource.
     pub fn as_text(&self) -> Option<&str> {
         self.0.text.as_deref()
     }
 
-    /// The bytes of an image, of audio or of a binary resource.
+    /// Returns the bytes of an image, of audio or of a binary resource.
     pub fn as_bytes(&self) -> Option<&[u8]> {
         self.0.data.as_deref()
     }
 
-    /// The MIME type, if the block has one.
+    /// Returns the MIME type, if the block has one.
     pub fn mime_type(&self) -> Option<&str> {
         self.0.mime_type.as_deref()
     }
 
-    /// The URI of a resource.
+    /// Returns the URI of a resource.
     pub fn uri(&self) -> Option<&str> {
         self.0.uri.as_deref()
     }

@@ -7,10 +7,10 @@ use crate::{Error, Result};
 use serde::de::{DeserializeOwned, IntoDeserializer, value};
 use serde_json::Value;
 
-/// The host's functions for a running tool. None of them requires a permission.
+/// Access to the host's functions for a running tool. None of them requires a permission.
 ///
-/// A tool that needs it takes `ctx: &Context`. A test creates one with [`Context::test`] and can then check what the
-/// tool did:
+/// A tool that uses it takes `ctx: &Context`. A test creates a context with [`Context::test`] and
+/// can then check what the tool did:
 ///
 /// ```
 /// use toolbay_plugin::prelude::*;
@@ -34,13 +34,13 @@ use serde_json::Value;
 pub struct Context(Option<Recorder>);
 
 impl Context {
-    /// The context of a call from the host.
+    /// Creates the context of a call from the host.
     pub(crate) fn host() -> Self {
         Self(None)
     }
 
-    /// A context for native tests. It records all progress, and the log lines of this thread until it is dropped or
-    /// another context is created.
+    /// Creates a context for native tests. It records all progress. It also records the log lines
+    /// of this thread, until it is dropped or another context is created.
     pub fn test() -> Self {
         Self(Some(Recorder::new()))
     }
@@ -54,7 +54,8 @@ impl Context {
         self
     }
 
-    /// Answers a question in the test: the client's result, such as `{"action": "accept", "content": {…}}`.
+    /// Sets the answer to a question in the test: the client's result, such as
+    /// `{"action": "accept", "content": {…}}`.
     #[must_use]
     pub fn with_answer(mut self, key: impl Into<String>, result: impl Into<Value>) -> Self {
         if let Some(recorder) = &mut self.0 {
@@ -72,13 +73,15 @@ impl Context {
         self
     }
 
-    /// Reports the progress of the call: `ctx.progress(3.0, 10.0)`, or `ctx.progress(3.0, None)` if the total is
-    /// unknown. Each value must be greater than the one before. Does nothing if the client did not request progress.
+    /// Reports the progress of the call: `ctx.progress(3.0, 10.0)`, or `ctx.progress(3.0, None)` if
+    /// the total is unknown. Each value must be greater than the one before. Does nothing if the
+    /// client did not request progress.
     pub fn progress(&self, done: f64, total: impl Into<Option<f64>>) {
         self.report(done, total.into(), None);
     }
 
-    /// As [`progress`](Self::progress), with a description of the current step.
+    /// Reports the progress like [`progress`](Self::progress), with a description of the current
+    /// step.
     pub fn progress_message(&self, done: f64, total: impl Into<Option<f64>>, message: impl AsRef<str>) {
         self.report(done, total.into(), Some(message.as_ref()));
     }
@@ -93,8 +96,8 @@ impl Context {
         }
     }
 
-    /// Whether the client no longer waits for the result. The host stops the call in any case: check this only if there
-    /// is something to clean up.
+    /// Returns whether the client no longer waits for the result. The host stops the call in any
+    /// case, so check this only if there is something to clean up.
     pub fn cancelled(&self) -> bool {
         match &self.0 {
             Some(recorder) => recorder.cancelled.get(),
@@ -102,7 +105,8 @@ impl Context {
         }
     }
 
-    /// The value of a key in `[config]` of the operator's grant: a string unchanged, any other value as JSON text.
+    /// Returns the value of a key in `[config]` of the operator's grant. A string is returned
+    /// unchanged, and any other value as JSON text.
     pub fn config(&self, key: &str) -> Option<String> {
         match &self.0 {
             Some(recorder) => recorder.config.get(key).cloned(),
@@ -110,8 +114,8 @@ impl Context {
         }
     }
 
-    /// The value of a key in `[config]` as a number, a list, an enum or any other type that can be deserialized from
-    /// JSON. Fails if the value has another type.
+    /// Returns the value of a key in `[config]` as a number, a list, an enum or any other type that
+    /// can be deserialized from JSON. Fails if the value has another type.
     ///
     /// ```
     /// # use toolbay_plugin::Context;
@@ -124,7 +128,7 @@ impl Context {
         let Some(text) = self.config(key) else {
             return Ok(None);
         };
-        // As a string first: `T` may be a string, and `5` may be its text.
+        // Try a string first: `T` may be a string, and `5` may be its text.
         let string: Result<T, value::Error> = T::deserialize(text.as_str().into_deserializer());
         string
             .or_else(|_| serde_json::from_str(&text))
@@ -132,17 +136,21 @@ impl Context {
             .map_err(|error| Error::msg(format_args!("the operator's `config.{key}` cannot be used: {error}")))
     }
 
-    /// Asks the caller a question. `key` identifies it within the call: 1 to 64 characters of `A-Z a-z 0-9 _ - .`.
+    /// Asks the caller a question. `key` identifies it within the call: 1 to 64 characters of
+    /// `A-Z a-z 0-9 _ - .`.
     ///
-    /// A plugin does not wait while a person thinks: the call ends here, and begins again in a new instance when the
-    /// answer is there. Then `ask` returns at once. So the code before it runs again. The host makes sure that HTTP
-    /// requests other than `GET` and `HEAD` and operations on a key-value store before it happen once; a tool that changes
-    /// files asks first. [`Form`](crate::Form) has an example.
+    /// A plugin does not wait while a person thinks. The call ends here, and starts again in a new
+    /// instance when the answer is available. Then, `ask` returns immediately. Therefore, the code
+    /// before `ask` runs again. If HTTP requests other than `GET` and `HEAD`, or operations on a
+    /// key-value store, precede `ask`, the host makes sure that they are executed only once. A tool
+    /// that changes files must call `ask` first. [`Form`](crate::Form) has an example.
     ///
     /// # Errors
     ///
-    /// [`AskError::Unsupported`] if the question is optional and the client cannot answer it. A client that cannot answer
-    /// any other question is told so by the host, and the call ends.
+    /// Returns [`AskError::Unsupported`] if the question is optional and the client cannot answer
+    /// it. If the question is not optional, the host reports this to the client, and the call ends.
+    ///
+    /// Returns [`AskError::Invalid`] if the question or the client's answer is invalid.
     #[expect(clippy::needless_pass_by_value, reason = "questions are made to be asked, where they are asked")]
     pub fn ask<Q: Question>(&self, key: &str, question: Q) -> Result<Q::Answer, AskError> {
         let results = self.results(vec![(key, question.question())])?;
@@ -150,18 +158,19 @@ impl Context {
         question.answer(result).map_err(|error| AskError::Invalid(error.to_string()))
     }
 
-    /// Asks several questions at once: a tuple of pairs of a key and a question. Returns a tuple of the answers.
+    /// Asks several questions at once: a tuple of pairs of a key and a question. Returns a tuple of
+    /// the answers.
     ///
     /// # Errors
     ///
-    /// As [`ask`](Self::ask).
+    /// Returns the same errors as [`ask`](Self::ask).
     #[expect(clippy::needless_pass_by_value, reason = "questions are made to be asked, where they are asked")]
     pub fn ask_all<Q: Questions>(&self, questions: Q) -> Result<Q::Answers, AskError> {
         let results = self.results(questions.questions())?;
         questions.answers(results).map_err(|error| AskError::Invalid(error.to_string()))
     }
 
-    /// The client's results, in the order of the questions.
+    /// Returns the client's results, in the order of the questions.
     fn results(&self, questions: Vec<(&str, Asked)>) -> Result<Vec<Value>, AskError> {
         if let Some(recorder) = &self.0 {
             let answer = |(key, _): &(&str, Asked)| {
@@ -184,7 +193,8 @@ impl Context {
         answers.iter().map(read).collect()
     }
 
-    /// Tells clients that subscribed to the resource `uri` of this plugin that its content changed.
+    /// Notifies the clients that are subscribed to the resource `uri` of this plugin that its
+    /// content has changed.
     pub fn resource_updated(&self, uri: impl AsRef<str>) {
         if let Some(recorder) = &self.0 {
             recorder.updates.borrow_mut().push(uri.as_ref().to_owned());
@@ -193,17 +203,18 @@ impl Context {
         }
     }
 
-    /// In a test: the resources that changed, as told to [`resource_updated`](Self::resource_updated).
+    /// In a test, returns the URIs that the tool has passed to
+    /// [`resource_updated`](Self::resource_updated).
     pub fn updated_resources(&self) -> Vec<String> {
         self.0.as_ref().map(|recorder| recorder.updates.borrow().clone()).unwrap_or_default()
     }
 
-    /// In a test: the progress that the tool has reported.
+    /// In a test, returns the progress that the tool has reported.
     pub fn progress_reports(&self) -> Vec<Progress> {
         self.0.as_ref().map(|recorder| recorder.progress.borrow().clone()).unwrap_or_default()
     }
 
-    /// In a test: the lines that the tool has logged.
+    /// In a test, returns the lines that the tool has logged.
     pub fn log_lines(&self) -> Vec<(Level, String)> {
         self.0.as_ref().map(|recorder| recorder.lines.borrow().clone()).unwrap_or_default()
     }
@@ -213,8 +224,8 @@ impl Context {
 use crate::bindings::toolbay::plugin::host;
 use crate::bindings::toolbay::plugin::types;
 
-/// Outside a plugin there is no host: the only contexts are those of tests and the one that a native `call_tool` would
-/// create.
+/// Stand-ins for the host's functions outside a plugin, where there is no host. The only contexts
+/// there are those of tests and the one that a native `call_tool` would create.
 #[cfg(not(target_family = "wasm"))]
 mod host {
     pub(super) fn progress(_: f64, _: Option<f64>, _: Option<&str>) {}

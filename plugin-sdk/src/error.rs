@@ -6,9 +6,10 @@ use std::fmt::{self, Debug, Display, Formatter};
 /// The return type of a tool: `Result<Json<Count>>` is `Result<Json<Count>, Error>`.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a call failed. The model reads it and may try again, so say what was wrong and what would be right.
+/// The reason why a call failed. The model reads the message and may try again, so state what is
+/// wrong and what would be right.
 ///
-/// `?` converts every `std::error::Error` into one, with its sources:
+/// `?` converts every `std::error::Error` into this type, with the messages of its sources:
 ///
 /// ```
 /// use toolbay_plugin::prelude::*;
@@ -23,23 +24,23 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// );
 /// ```
 ///
-/// [`bail!`](crate::bail), [`ensure!`](crate::ensure) and [`invalid!`](crate::invalid) return an error with your own
-/// message.
+/// [`bail!`](crate::bail), [`ensure!`](crate::ensure) and [`invalid!`](crate::invalid) return an
+/// error with your own message.
 //
-// It does not implement `std::error::Error`, because `From` below would then overlap with the standard library's
-// `From<T> for T`.
+// It does not implement `std::error::Error`, because `From` below would then overlap with the
+// standard library's `From<T> for T`.
 #[derive(Clone)]
 pub struct Error(pub(crate) Failure);
 
 impl Error {
-    /// The tool could not do its work.
+    /// Creates an error for a tool that could not do its work.
     pub fn msg(message: impl Display) -> Self {
         Self(Failure::Failed(message.to_string()))
     }
 
-    /// The arguments match the schema but make no sense.
+    /// Creates an error for arguments that match the schema but are invalid.
     ///
-    /// Also accepts an error, so that it can be passed to `map_err`:
+    /// It also accepts an error, so the function can be passed to `map_err`:
     ///
     /// ```
     /// # use toolbay_plugin::prelude::*;
@@ -52,7 +53,8 @@ impl Error {
         Self(Failure::InvalidArguments(message.to_string()))
     }
 
-    /// The same error with words before it that say what was being done: `reading notes.md: no such file`.
+    /// Prefixes the message with a description of the failed operation:
+    /// `reading notes.md: no such file`.
     #[must_use]
     pub fn context(self, what: impl Display) -> Self {
         Self(match self.0 {
@@ -61,12 +63,12 @@ impl Error {
         })
     }
 
-    /// Whether the arguments are invalid.
+    /// Returns whether the arguments are invalid.
     pub fn is_invalid_arguments(&self) -> bool {
         matches!(self.0, Failure::InvalidArguments(_))
     }
 
-    /// The message for the model.
+    /// Returns the message for the model.
     pub fn message(&self) -> &str {
         match &self.0 {
             Failure::InvalidArguments(message) | Failure::Failed(message) => message,
@@ -100,7 +102,7 @@ impl Debug for Error {
     }
 }
 
-/// Says what was being done when an error occurred.
+/// Adds a description of the failed operation to an error.
 ///
 /// ```
 /// use toolbay_plugin::prelude::*;
@@ -120,18 +122,19 @@ impl Debug for Error {
 /// assert_eq!(first(&[]).unwrap_err().message(), "there are no words");
 /// ```
 pub trait WithContext<T> {
-    /// Puts words before the error, or makes one of them if there is no value. See [`Error::context`].
+    /// Prefixes the error with a description, or creates an error from the description if there is
+    /// no value. See [`Error::context`].
     ///
     /// # Errors
     ///
-    /// This is one, or has no value.
+    /// Returns an error if this is an error or has no value.
     fn context(self, what: impl Display) -> Result<T>;
 
-    /// The same, for words that are only made if they are needed.
+    /// Like [`context`](Self::context), with a description that is computed only if it is needed.
     ///
     /// # Errors
     ///
-    /// This is one, or has no value.
+    /// Returns an error if this is an error or has no value.
     fn with_context<W: Display>(self, what: impl FnOnce() -> W) -> Result<T>;
 }
 

@@ -1,4 +1,4 @@
-//! The list of what a plugin offers.
+//! The macro that exports a plugin.
 
 /// Makes the crate a plugin that offers the listed tools, prompts, resources and completions.
 ///
@@ -71,7 +71,8 @@ macro_rules! export {
                     arguments: ::std::string::String,
                 ) -> ::core::result::Result<tools::Output, tools::Failure> {
                     let mut entries = __toolbay_entries();
-                    // One step for each, and no loop: the compiler then knows which entry it is.
+                    // One step for each entry instead of a loop, so the entry is a constant for the
+                    // compiler.
                     $(
                         const _: &str = ::core::stringify!($offer);
                         if let [entry, others @ ..] = entries {

@@ -1,4 +1,4 @@
-//! HTTP requests, as far as the operator's grant allows them. With the feature `http`.
+//! HTTP requests that the operator's grant allows. Requires the feature `http`.
 //!
 //! ```no_run
 //! # use toolbay_plugin::prelude::*;
@@ -13,8 +13,8 @@
 //! # Ok(text) }
 //! ```
 //!
-//! The grant must list the origin: `http = ["https://api.example.com"]` under `[permissions]`. Redirects are not
-//! followed: the response with the redirect is returned.
+//! The grant must list the origin: `http = ["https://api.example.com"]` under `[permissions]`.
+//! Redirects are not followed: the response with the redirect is returned.
 
 mod error;
 mod request;
@@ -24,12 +24,12 @@ pub use error::Error;
 pub use request::Request;
 pub use response::Response;
 
-/// A GET request.
+/// Creates a GET request.
 pub fn get(url: &str) -> Request {
     Request::new("GET", url)
 }
 
-/// A POST request.
+/// Creates a POST request.
 pub fn post(url: &str) -> Request {
     Request::new("POST", url)
 }

@@ -1,4 +1,4 @@
-//! Icons of tools.
+//! Icons of tools, prompts and resources.
 
 use crate::bindings::toolbay::plugin::types;
 
@@ -16,7 +16,7 @@ use crate::bindings::toolbay::plugin::types;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Icon(pub(crate) types::Icon);
 
-/// The background for which an icon is made.
+/// The background that an icon is designed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Theme {
     /// A light background.
@@ -26,7 +26,8 @@ pub enum Theme {
 }
 
 impl Icon {
-    /// The image at a `data:` or `https:` URI, for any size and every background.
+    /// Creates an icon from the image at a `data:` or `https:` URI, for any size and every
+    /// background.
     pub fn new(src: impl Into<String>) -> Self {
         Self(types::Icon { src: src.into(), mime_type: None, sizes: Vec::new(), theme: None })
     }
@@ -38,14 +39,14 @@ impl Icon {
         self
     }
 
-    /// Adds a size for which it is made, such as `48x48`, or `any`.
+    /// Adds a size that the icon is designed for, such as `48x48`, or `any`.
     #[must_use]
     pub fn size(mut self, size: impl Into<String>) -> Self {
         self.0.sizes.push(size.into());
         self
     }
 
-    /// Sets the background for which it is made.
+    /// Sets the background that the icon is designed for.
     #[must_use]
     pub fn theme(mut self, theme: Theme) -> Self {
         self.0.theme = Some(match theme {

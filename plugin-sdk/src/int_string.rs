@@ -11,8 +11,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// An integer that is a string in JSON, for identifiers and for amounts beyond 2<sup>53</sup>.
 ///
-/// JSON numbers have no limit, but many clients, and all in JavaScript, read them as 64-bit floating-point numbers: they
-/// turn 9007199254740993 into 9007199254740992. Toolbay warns of results whose schema allows such numbers.
+/// JSON numbers have no limit, but many clients, and all clients in JavaScript, read them as 64-bit
+/// floating-point numbers: 9007199254740993 becomes 9007199254740992. Toolbay warns about results
+/// whose schema allows such numbers.
 ///
 /// ```
 /// use serde::Serialize;
@@ -28,7 +29,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// assert_eq!(toolbay_plugin::serde_json::to_string(&order).unwrap(), r#"{"id":"9007199254740993"}"#);
 /// ```
 ///
-/// In arguments, it also accepts a number, if the schema does.
+/// In arguments, it also accepts a number, if the schema allows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IntString<T>(pub T);
 

@@ -1,4 +1,5 @@
-//! State that outlives a call, as far as the operator's grant allows it. With the feature `keyvalue`.
+//! State that outlives a call, in key-value buckets. Requires the feature `keyvalue` and a grant of
+//! the operator.
 //!
 //! ```
 //! # use toolbay_plugin::prelude::*;
@@ -11,7 +12,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! The grant must have `[permissions.state]`. In native tests, the state is kept in memory, and each thread has its own.
+//! The grant must have `[permissions.state]`. In native tests, the state is in memory, and each
+//! thread has its own state.
 
 mod error;
 #[cfg(target_family = "wasm")]
@@ -25,27 +27,28 @@ use host as store;
 #[cfg(not(target_family = "wasm"))]
 use memory as store;
 
-/// Keys and their values.
+/// A bucket of keys and their values.
 #[derive(Debug)]
 pub struct Bucket(store::Bucket);
 
-/// Opens a bucket of the plugin. `default` is one as well.
+/// Opens a bucket of the plugin. The empty name stands for the bucket `default`.
 ///
 /// # Errors
 ///
-/// [`Error::Denied`] if the grant has no `[permissions.state]`.
+/// Returns [`Error::Denied`] if the grant has no `[permissions.state]`.
 pub fn open(name: &str) -> Result<Bucket, Error> {
     store::open(name).map(Bucket)
 }
 
-/// Every method fails with [`Error::Other`] if the host cannot do what it is asked for, such as when a quota is reached.
+/// Every method fails with [`Error::Other`] if the host cannot perform the operation, for example
+/// because a quota is exhausted.
 impl Bucket {
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn get(&self, key: &str) -> Result<Option<Vec<u8>>, Error> {
         self.0.get(key)
     }
 
-    /// The value of a key as text. What is not UTF-8 becomes `U+FFFD`.
+    /// Returns the value of a key as text. Bytes that are not UTF-8 become `U+FFFD`.
     pub fn get_text(&self, key: &str) -> Result<Option<String>, Error> {
         Ok(self.get(key)?.map(|value| String::from_utf8_lossy(&value).into_owned()))
     }
@@ -55,22 +58,23 @@ impl Bucket {
         self.0.set(key, value.as_ref())
     }
 
-    /// Removes a key, if it is there.
+    /// Removes a key, if it exists.
     pub fn delete(&self, key: &str) -> Result<(), Error> {
         self.0.delete(key)
     }
 
-    /// Whether a key has a value.
+    /// Returns whether a key has a value.
     pub fn exists(&self, key: &str) -> Result<bool, Error> {
         self.0.exists(key)
     }
 
-    /// Adds to the number that a key has, which is 0 at first, and returns the sum. Calls at the same time all count.
+    /// Adds `by` to the number that a key has, which is 0 at first, and returns the sum. The
+    /// operation is atomic: no concurrent call is lost.
     pub fn increment(&self, key: &str, by: u64) -> Result<u64, Error> {
         self.0.increment(key, by)
     }
 
-    /// All keys, in any order.
+    /// Returns all keys, in no particular order.
     pub fn keys(&self) -> Result<Vec<String>, Error> {
         let (mut all, mut cursor) = (Vec::new(), None);
         loop {

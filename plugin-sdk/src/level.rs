@@ -1,4 +1,4 @@
-//! The severity of a log message: used by the macros that log, and by tests that check what was logged.
+//! The severity of log messages, for the log macros and for tests that check what was logged.
 
 /// The severity of a log message: the levels of syslog, as in MCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -72,12 +72,13 @@
 //! | their descriptions | the doc comments of its fields |
 //! | schema of the result | the `T` of a [`Json<T>`] that the function returns |
 //!
-//! The arguments are a struct that derives `Deserialize` and [`JsonSchema`](derive@JsonSchema), passed by value. The
-//! [`Context`] is passed by reference. Both are optional. The table at [`IntoOutput`] lists the possible return types,
-//! and `?` converts every error into one that the model can read: see [`Error`].
+//! The arguments are a struct that derives `Deserialize` and [`JsonSchema`](derive@JsonSchema),
+//! passed by value. The [`Context`] is passed by reference. Both are optional. The table at
+//! [`IntoOutput`] lists the possible return types, and `?` converts every error into one that the
+//! model can read: see [`Error`].
 //!
-//! The schema follows the attributes of `serde`. The host checks the arguments of each call against it, so the function
-//! need not check what the schema can express:
+//! The schema follows the attributes of `serde`. The host checks the arguments of each call against
+//! it, so the function need not check what the schema can express:
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -121,14 +122,15 @@
 //!
 //! # Prompts, resources, and questions to the user
 //!
-//! [`#[prompt]`](macro@prompt) makes a function a prompt, [`#[resource]`](macro@resource) something that clients read, and
-//! [`#[completion]`](macro@completion) completes their arguments. A tool can ask its user, or the client's model:
-//! [`Context::ask`].
+//! [`#[prompt]`](macro@prompt) makes a function a prompt, [`#[resource]`](macro@resource) makes it
+//! a resource that clients read, and [`#[completion]`](macro@completion) completes the arguments of
+//! both. A tool can ask the user, or the client's model, a question: see [`Context::ask`].
 //!
 //! # Tests
 //!
-//! A tool remains an ordinary function: `cargo test` runs it on your machine, without a host. [`Context::test`]
-//! replaces the host, and [`test::call`] runs the whole call, from JSON to output.
+//! A tool remains an ordinary function: `cargo test` runs it on your machine, without a host.
+//! [`Context::test`] replaces the host, and [`test::call`] runs the whole call, from JSON to
+//! output.
 //!
 //! ```
 //! # use toolbay_plugin::prelude::*;
@@ -154,9 +156,10 @@
 //!
 //! # What a plugin can do
 //!
-//! Everything that Rust's standard library can do on `wasm32-wasip2`: files, environment variables, clocks, random
-//! numbers. The operator decides what is allowed: without a grant there are no files, no network and no environment
-//! variables. Each call runs in a new instance, so a `static` does not outlive the call.
+//! Everything that Rust's standard library can do on `wasm32-wasip2`: files, environment variables,
+//! clocks, random numbers. The operator decides what is allowed: without a grant there are no
+//! files, no network and no environment variables. Each call runs in a new instance, so a `static`
+//! does not outlive the call.
 
 mod argument;
 mod ask;
@@ -213,8 +216,8 @@ pub use view::View;
 
 /// The JSON Schema of a type; `#[derive(JsonSchema)]` implements it.
 ///
-/// The derived code refers to a crate named `schemars`. The [`prelude`] provides it; without the prelude, write `use
-/// toolbay_plugin::schemars;` or add `schemars` to your dependencies.
+/// The derived code refers to a crate named `schemars`. The [`prelude`] provides it; without the
+/// prelude, write `use toolbay_plugin::schemars;` or add `schemars` to your dependencies.
 #[doc(inline)]
 pub use schemars::JsonSchema;
 
@@ -252,8 +255,9 @@ pub use schemars::JsonSchema;
 /// | `app_only` | the tool is for the plugin's views, and clients with views do not show it to the model |
 /// | `define = function` | everything else: a function that takes the [`Definition`] and returns it |
 ///
-/// A flag alone means true, `= false` means false. Without the flag the definition contains no hint, and clients assume
-/// the worst. The flags are hints for the client, which decides whether to ask its user first.
+/// A flag without a value means true, and `= false` means false. Without the flag, the definition
+/// contains no hint, and clients assume the worst. The flags are hints for the client, which
+/// decides whether to ask its user first.
 ///
 /// Use `define` for `_meta` and for icons in several sizes or for several backgrounds:
 ///
@@ -277,11 +281,12 @@ pub use schemars::JsonSchema;
 /// # fn main() {}
 /// ```
 ///
-/// The function takes the arguments and the context in this order, only one of them, or neither. It cannot be async or
-/// generic.
+/// The function takes the arguments and the context in this order, only one of them, or neither. It
+/// cannot be async or generic.
 pub use toolbay_plugin_macros::tool;
 
-/// Makes a function a prompt: a text that the user chooses, which becomes the beginning of a conversation.
+/// Makes a function a prompt: a text that the user chooses, which becomes the beginning of a
+/// conversation.
 ///
 /// ```
 /// use toolbay_plugin::prelude::*;
@@ -302,8 +307,9 @@ pub use toolbay_plugin_macros::tool;
 /// # fn main() {}
 /// ```
 ///
-/// Each parameter is an argument of the prompt, with its doc comment as the description; its type is an [`Argument`]. A
-/// parameter of the type `&Context` is the [`Context`]. The table at [`IntoMessages`] lists the possible return types.
+/// Each parameter is an argument of the prompt, with its doc comment as the description. Its type
+/// is an [`Argument`]. A parameter of the type `&Context` is the [`Context`]. The table at
+/// [`IntoMessages`] lists the possible return types.
 ///
 /// | key | meaning |
 /// | --- | --- |
@@ -313,7 +319,7 @@ pub use toolbay_plugin_macros::tool;
 /// | `define = function` | everything else: a function that takes the [`PromptDefinition`] and returns it |
 pub use toolbay_plugin_macros::prompt;
 
-/// Makes a function a resource, or the resources of a template: what clients read by URI.
+/// Makes a function a resource, or the resources of a template. Clients read it by URI.
 ///
 /// ```
 /// use toolbay_plugin::prelude::*;
@@ -334,11 +340,13 @@ pub use toolbay_plugin_macros::prompt;
 /// # fn main() {}
 /// ```
 ///
-/// The URI may have variables: `{name}` stands for one or more characters other than `/`, `?` and `#`, and `{+name}` for
-/// any. Each variable is a parameter of the same name; its type is an [`Argument`]. A parameter of the type `&Context` is
-/// the [`Context`]. The table at [`IntoContents`] lists the possible return types.
+/// The URI may have variables: `{name}` stands for one or more characters other than `/`, `?` and
+/// `#`, and `{+name}` for one or more of any characters. Each variable is a parameter of the same
+/// name. Its type is an [`Argument`]. A parameter of the type `&Context` is the [`Context`]. The
+/// table at [`IntoContents`] lists the possible return types.
 ///
-/// A URI that begins with `ui://` makes it a [`View`]: a page that clients show with the results of a tool.
+/// A URI that begins with `ui://` makes the resource a [`View`]: a page that clients show with the
+/// results of a tool.
 ///
 /// | key | meaning |
 /// | --- | --- |
@@ -369,8 +377,9 @@ pub use toolbay_plugin_macros::resource;
 /// # fn main() {}
 /// ```
 ///
-/// The parameters are what the user has typed, `&str`, and if the function needs them the arguments that are complete,
-/// [`&Given`](Given), and the [`&Context`](Context). See [`IntoCompletions`] for what it can return.
+/// The first parameter is the text that the user has typed, as `&str`. If the function needs them,
+/// it also takes the arguments that already have a value, as [`&Given`](Given), and the
+/// [`&Context`](Context). See [`IntoCompletions`] for the possible return types.
 pub use toolbay_plugin_macros::completion;
 
 /// Used by the macros; not part of the API.

@@ -1,7 +1,8 @@
 //! Log messages. They go to the host's log, and to the client if it requested them.
 //!
 //! The macros have the syntax of [`format!`]. In a native test, the lines go to the
-//! [`Context::test`](crate::Context::test) of the thread, or to standard error if there is none.
+//! [`Context::test`](crate::Context::test) of the thread, or to standard error if there is no such
+//! context.
 //!
 //! ```
 //! use toolbay_plugin::log::{info, warning};
@@ -18,7 +19,8 @@ pub fn log(level: Level, message: &str) {
     sink::log(level, message);
 }
 
-/// Defines one macro for each level. `$d` is a dollar sign, which a macro cannot write in a macro that it defines.
+/// Defines one macro for each level. `$d` is a dollar sign, which a macro cannot write literally in
+/// a macro that it defines.
 macro_rules! levels {
     ($d:tt $($hidden:ident $name:ident $level:ident $what:literal),+ $(,)?) => {$(
         #[doc(hidden)]

@@ -22,34 +22,34 @@ pub struct Image(Media);
 pub struct Audio(Media);
 
 impl Image {
-    /// An image of any type: raw bytes, not base64, and their MIME type.
+    /// Creates an image of any type from raw bytes, not base64, and their MIME type.
     pub fn new(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
         Self(Media::new(bytes, mime_type))
     }
 
-    /// A PNG file.
+    /// Creates an image from a PNG file.
     pub fn png(bytes: impl Into<Vec<u8>>) -> Self {
         Self::new(bytes, "image/png")
     }
 
-    /// A JPEG file.
+    /// Creates an image from a JPEG file.
     pub fn jpeg(bytes: impl Into<Vec<u8>>) -> Self {
         Self::new(bytes, "image/jpeg")
     }
 }
 
 impl Audio {
-    /// Audio of any type: raw bytes, not base64, and their MIME type.
+    /// Creates audio of any type from raw bytes, not base64, and their MIME type.
     pub fn new(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
         Self(Media::new(bytes, mime_type))
     }
 
-    /// A WAV file.
+    /// Creates audio from a WAV file.
     pub fn wav(bytes: impl Into<Vec<u8>>) -> Self {
         Self::new(bytes, "audio/wav")
     }
 
-    /// An MP3 file.
+    /// Creates audio from an MP3 file.
     pub fn mp3(bytes: impl Into<Vec<u8>>) -> Self {
         Self::new(bytes, "audio/mpeg")
     }

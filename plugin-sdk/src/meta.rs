@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// Adds a member to the object that is the member `outer`.
+/// Adds a member to the nested object that is the member `outer`.
 pub(crate) fn add_to(meta: &mut Option<String>, outer: &str, key: &str, value: Value) {
     let members: Option<Map<String, Value>> = meta.as_deref().and_then(|text| serde_json::from_str(text).ok());
     let mut inner = match members.and_then(|mut members| members.remove(outer)) {

@@ -1,18 +1,19 @@
-//! What `export!` lists: the code that the macros generate uses these types.
+//! The entries that `export!` lists. The code that the macros generate uses these types.
 
 use crate::complete::CompletionEntry;
 use crate::prompt::PromptEntry;
 use crate::readable::ResourceEntry;
 use crate::tool::ToolEntry;
 
-/// Something that a plugin offers. The macros implement it for an empty type with the name of the function.
+/// An item that a plugin offers: a tool, a prompt, a resource or a completion. The macros implement
+/// it for an empty type with the name of the function.
 #[diagnostic::on_unimplemented(
     message = "a plugin cannot offer this",
     label = "there is no `#[tool]`, `#[prompt]`, `#[resource]` or `#[completion]` above this function",
     note = "each name in `export!` is that of a function with one of these above it"
 )]
 pub trait Offer {
-    /// Its entry in the list.
+    /// The item's entry in the list.
     const ENTRY: Entry;
 }
 
@@ -27,30 +28,31 @@ pub enum Entry {
     Resource(ResourceEntry),
     /// A function with `#[completion]`.
     Completion(CompletionEntry),
-    /// A function whose attribute has a mistake. The compiler reports that one.
+    /// A function whose attribute has a mistake. The compiler reports the mistake separately.
     Mistaken,
 }
 
 impl Entry {
-    /// The entry of something that a plugin offers.
+    /// Returns the entry of an item.
     pub const fn of<T: Offer>() -> Self {
         T::ENTRY
     }
 }
 
-/// Stands for a name in `export!` that is nothing that a plugin offers. It does not implement [`Offer`], and the compiler
-/// then prints the message that is written there.
+/// A stand-in for a name in `export!` that is not an item of a plugin. It does not implement
+/// [`Offer`], so the compiler prints the message that is declared on that trait.
 pub mod missing {
-    /// Nothing that a plugin offers.
+    /// A type that is not an item of a plugin.
     #[derive(Debug)]
     pub enum Candidate {}
 }
 
-/// Refuses a list in which two items of a kind have the same name.
+/// Rejects a list in which two items of one kind have the same name.
 ///
 /// # Panics
 ///
-/// If there are two. `export!` calls it at compile time, where a panic is a compiler error.
+/// Panics if two items of one kind have the same name. `export!` calls this function at compile
+/// time, where a panic is a compiler error.
 pub const fn check_names(entries: &[Entry]) {
     let mut rest = entries;
     while let [entry, others @ ..] = rest {
@@ -82,7 +84,7 @@ pub const fn check_names(entries: &[Entry]) {
     }
 }
 
-/// `==`, which cannot be used at compile time yet.
+/// Compares two slices. `==` cannot be used at compile time yet.
 const fn same(mut a: &[u8], mut b: &[u8]) -> bool {
     while let ([x, xs @ ..], [y, ys @ ..]) = (a, b) {
         if *x != *y {

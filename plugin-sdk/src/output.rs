@@ -5,7 +5,8 @@ use crate::{Audio, Content, Error, Image, JsonSchema, Resource, ResourceLink, Re
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// The result of a successful call, for tools that need more than one of the types at [`IntoOutput`] can express.
+/// The result of a successful call, for tools that need more than a single type of the table at
+/// [`IntoOutput`] can express.
 ///
 /// ```
 /// use toolbay_plugin::prelude::*;
@@ -27,7 +28,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// An empty result.
+    /// Creates an empty result.
     pub fn new() -> Self {
         Self::default()
     }
@@ -45,25 +46,26 @@ impl Output {
         Ok(self)
     }
 
-    /// Adds a member to the result's `_meta`. Begin its key with a domain of yours, such as `example.com/`.
+    /// Adds a member to the result's `_meta`. Begin its key with a domain that you own, such as
+    /// `example.com/`.
     pub fn meta(mut self, key: impl Into<String>, value: impl Serialize) -> Result<Self> {
         let value = serde_json::to_value(value)?;
         self.meta.get_or_insert_default().insert(key.into(), value);
         Ok(self)
     }
 
-    /// The content blocks, in order.
+    /// Returns the content blocks, in order.
     pub fn contents(&self) -> &[Content] {
         &self.content
     }
 
-    /// The text of all blocks that have text, joined by line feeds.
+    /// Returns the text of all blocks that have text, joined by line feeds.
     pub fn text(&self) -> String {
         let texts: Vec<&str> = self.content.iter().filter_map(Content::as_text).collect();
         texts.join("\n")
     }
 
-    /// The structured content.
+    /// Returns the structured content, if there is any.
     pub fn json(&self) -> Option<Value> {
         serde_json::from_str(self.structured.as_deref()?).ok()
     }
@@ -71,7 +73,8 @@ impl Output {
 
 impl<C: Into<Content>> From<C> for Output {
     fn from(content: C) -> Self {
-        // As long as it is: the first `push` makes room for four blocks, and passing them to the host for one again.
+        // `vec!` allocates for exactly one block. The first `push` would allocate for four, and
+        // passing the blocks to the host would reallocate for one.
         Self { content: vec![content.into()], ..Self::new() }
     }
 }
@@ -99,7 +102,7 @@ pub trait IntoOutput: Sized {
     /// Converts the value to the form that is passed to the host.
     fn into_output(self) -> Result<Output>;
 
-    /// The schema of the structured content, if there is any.
+    /// Returns the schema of the structured content, if there is any.
     fn output_schema() -> Option<Schema> {
         None
     }
@@ -107,8 +110,9 @@ pub trait IntoOutput: Sized {
 
 /// Structured content: a value, with its schema in the tool's definition.
 ///
-/// `T` derives `Serialize` and [`JsonSchema`](derive@JsonSchema). Make it a struct: clients of revisions before 2026
-/// accept only JSON objects. If the tool adds no text itself, the host adds a text block with the same JSON.
+/// `T` derives `Serialize` and [`JsonSchema`](derive@JsonSchema). Make it a struct: clients of
+/// revisions before 2026 accept only JSON objects. If the tool adds no text itself, the host adds a
+/// text block with the same JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Json<T>(pub T);
 
@@ -152,7 +156,7 @@ macro_rules! one_block {
 
 one_block!(&str, String, Content, Image, Audio, Resource, ResourceLink);
 
-/// The content of both, in order. If both have structured content, the first one is used.
+/// Combines the content of both, in order. If both have structured content, the first one is used.
 impl<A: IntoOutput, B: IntoOutput> IntoOutput for (A, B) {
     fn into_output(self) -> Result<Output> {
         let (mut first, second) = (self.0.into_output()?, self.1.into_output()?);
@@ -169,7 +173,7 @@ impl<A: IntoOutput, B: IntoOutput> IntoOutput for (A, B) {
     }
 }
 
-/// No schema, because a tool with an output schema must always return structured content.
+/// Has no schema, because a tool with an output schema must always return structured content.
 impl<A: IntoOutput> IntoOutput for Option<A> {
     fn into_output(self) -> Result<Output> {
         self.map_or_else(|| Ok(Output::new()), A::into_output)

@@ -1,7 +1,7 @@
 //! The items that most plugins need: `use toolbay_plugin::prelude::*;`.
 //!
-//! It contains the crate `schemars`, which `#[derive(JsonSchema)]` requires, so that your `Cargo.toml` need not list
-//! it.
+//! It contains the crate `schemars`, which `#[derive(JsonSchema)]` requires, so that your
+//! `Cargo.toml` need not list it.
 
 pub use crate::log::{Level, alert, critical, debug, emergency, error, info, notice, warning};
 pub use crate::{

@@ -8,22 +8,22 @@ use serde_json::{Map, Value};
 /// A prompt. `#[prompt]` implements it for an empty type with the name of the function, so that
 /// [`test::prompt`](crate::test::prompt) can name the function.
 pub trait Prompt {
-    /// The name by which clients get it.
+    /// The name by which clients request the prompt.
     const NAME: &'static str;
 
-    /// The prompt's definition.
+    /// Returns the definition of the prompt.
     fn definition() -> PromptDefinition;
 
-    /// Fills in the prompt. The arguments are names and values.
+    /// Fills in the prompt. The arguments are pairs of a name and a value.
     fn get(arguments: &[(String, String)], context: &Context) -> Result<Messages>;
 }
 
-/// The definition of a prompt: what clients learn about it.
+/// The definition of a prompt, which clients list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PromptDefinition(pub(crate) types::PromptDefinition);
 
 impl PromptDefinition {
-    /// A prompt without arguments.
+    /// Creates the definition of a prompt without arguments.
     pub fn new(name: &str, description: &str) -> Self {
         Self(types::PromptDefinition {
             name: name.to_owned(),
@@ -58,50 +58,51 @@ impl PromptDefinition {
         self
     }
 
-    /// Adds a member to the definition's `_meta`. Begin its key with a domain of yours, such as `example.com/`.
+    /// Adds a member to the definition's `_meta`. Begin its key with a domain that you own, such as
+    /// `example.com/`.
     #[must_use]
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         crate::meta::add(&mut self.0.meta, key.into(), value.into());
         self
     }
 
-    /// The name by which clients get it.
+    /// Returns the name by which clients request the prompt.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// What the prompt is for.
+    /// Returns the description.
     pub fn description(&self) -> &str {
         self.0.description.as_deref().unwrap_or_default()
     }
 
-    /// The names of the arguments, each with whether it is required.
+    /// Returns the name of each argument, and whether the argument is required.
     pub fn arguments(&self) -> Vec<(&str, bool)> {
         self.0.arguments.iter().map(|argument| (argument.name.as_str(), argument.required)).collect()
     }
 }
 
-/// One message of a prompt: who says it, and what.
+/// A message of a prompt, with its role and its content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message(pub(crate) types::PromptMessage);
 
 impl Message {
-    /// What the user says.
+    /// Creates a message of the user.
     pub fn user(content: impl Into<Content>) -> Self {
         Self(types::PromptMessage { role: types::Audience::User, content: content.into().0 })
     }
 
-    /// What the model says.
+    /// Creates a message of the model.
     pub fn assistant(content: impl Into<Content>) -> Self {
         Self(types::PromptMessage { role: types::Audience::Assistant, content: content.into().0 })
     }
 
-    /// Whether the user says it.
+    /// Returns whether this is a message of the user.
     pub fn is_of_user(&self) -> bool {
         self.0.role == types::Audience::User
     }
 
-    /// What it contains.
+    /// Returns the content.
     pub fn content(&self) -> Content {
         Content(self.0.content.clone())
     }
@@ -131,7 +132,7 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// No messages.
+    /// Creates a prompt without messages.
     pub fn new() -> Self {
         Self::default()
     }
@@ -143,33 +144,34 @@ impl Messages {
         self
     }
 
-    /// Says what the prompt is for, if the arguments make that more precise than its definition.
+    /// Sets a description, if the arguments allow a more precise one than in the definition.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// Adds a member to the result's `_meta`. Begin its key with a domain of yours, such as `example.com/`.
+    /// Adds a member to the result's `_meta`. Begin its key with a domain that you own, such as
+    /// `example.com/`.
     pub fn meta(mut self, key: impl Into<String>, value: impl Serialize) -> Result<Self> {
         let value = serde_json::to_value(value)?;
         self.meta.get_or_insert_default().insert(key.into(), value);
         Ok(self)
     }
 
-    /// The messages, in order.
+    /// Returns the messages, in order.
     pub fn messages(&self) -> &[Message] {
         &self.list
     }
 
-    /// The text of all messages that have text, joined by line feeds.
+    /// Returns the text of all messages that have text, joined by line feeds.
     pub fn text(&self) -> String {
         let texts = self.list.iter().filter_map(|message| message.0.content.text.as_deref());
         texts.collect::<Vec<_>>().join("\n")
     }
 }
 
-/// Content without a speaker is said by the user.
+/// Converts content without a role to a message of the user.
 impl<C: Into<Content>> From<C> for Message {
     fn from(content: C) -> Self {
         Self::user(content)
@@ -225,7 +227,7 @@ macro_rules! one_message {
 
 one_message!(String &str Content Image Audio Resource Message);
 
-/// Fills in a prompt with arguments by name.
+/// A function that fills in a prompt with arguments by name.
 type Get = fn(&[(String, String)], &Context) -> Result<Messages>;
 
 /// The entry of a prompt in `export!`.
@@ -237,7 +239,7 @@ pub struct PromptEntry {
 }
 
 impl PromptEntry {
-    /// The entry of one prompt.
+    /// Creates the entry of one prompt.
     pub const fn of<T: Prompt>() -> Self {
         Self { name: T::NAME, definition: T::definition, get: T::get }
     }

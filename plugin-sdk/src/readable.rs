@@ -1,29 +1,31 @@
-//! Resources: what clients read by URI.
+//! Resources, which clients read by URI.
 
 use crate::bindings::toolbay::plugin::types;
 use crate::{Context, Error, Icon, Json, Result, View, uri_template};
 use serde::Serialize;
 use serde_json::Value;
 
-/// Something that clients can read. `#[resource]` implements it for an empty type with the name of the function, so that
-/// [`test::read`](crate::test::read) can name the function.
+/// A resource that clients can read. `#[resource]` implements it for an empty type with the name of
+/// the function, so that [`test::read`](crate::test::read) can name the function.
 pub trait Readable {
     /// The URI, or the URI template.
     const URI: &'static str;
 
-    /// The resource's definition.
+    /// Returns the definition of the resource.
     fn definition() -> ResourceDefinition;
 
-    /// Reads the resource `uri`, whose variables have these values. `None` if there is no such resource.
+    /// Reads the resource `uri`, whose variables have these values. Returns `None` if there is no
+    /// such resource.
     fn read(uri: &str, values: &[(String, String)], context: &Context) -> Result<Option<Vec<Contents>>>;
 }
 
-/// The definition of a resource, or of the resources of a template: what clients learn about it.
+/// The definition of a resource, or of the resources of a template, which clients list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResourceDefinition(pub(crate) types::ResourceDefinition);
 
 impl ResourceDefinition {
-    /// A resource, or the resources of a template. One whose URI begins with `ui://` is a [`View`], and has its MIME type.
+    /// Creates the definition of a resource, or of the resources of a template. If the URI begins
+    /// with `ui://`, the resource is a [`View`] and has its MIME type.
     pub fn new(uri: &str, name: &str, description: &str) -> Self {
         Self(types::ResourceDefinition {
             uri: uri.to_owned(),
@@ -47,35 +49,36 @@ impl ResourceDefinition {
         self
     }
 
-    /// Sets the MIME type. Contents without one of their own get it, too.
+    /// Sets the MIME type. It also applies to contents without their own MIME type.
     #[must_use]
     pub fn mime_type(mut self, mime_type: &str) -> Self {
         self.0.mime_type = Some(mime_type.to_owned());
         self
     }
 
-    /// Sets the size in bytes. A template has none.
+    /// Sets the size, in bytes. A template has no size.
     #[must_use]
     pub fn size(mut self, bytes: u64) -> Self {
         self.0.size = Some(bytes);
         self
     }
 
-    /// Marks it as intended for the user. Without a mark it is for everyone, and so it is with both marks.
+    /// Marks the resource as intended for the user. A resource without a mark is for everyone, and
+    /// so is a resource with both marks.
     #[must_use]
     pub fn for_user(mut self) -> Self {
         self.0.audience.push(types::Audience::User);
         self
     }
 
-    /// Marks it as intended for the model.
+    /// Marks the resource as intended for the model.
     #[must_use]
     pub fn for_model(mut self) -> Self {
         self.0.audience.push(types::Audience::Assistant);
         self
     }
 
-    /// Sets how important it is, from 0.0 (optional) to 1.0 (required).
+    /// Sets the importance of the resource, from 0.0 (optional) to 1.0 (required).
     #[must_use]
     pub fn priority(mut self, priority: f64) -> Self {
         self.0.priority = Some(priority);
@@ -89,30 +92,31 @@ impl ResourceDefinition {
         self
     }
 
-    /// Adds a member to the definition's `_meta`. Begin its key with a domain of yours, such as `example.com/`.
+    /// Adds a member to the definition's `_meta`. Begin its key with a domain that you own, such as
+    /// `example.com/`.
     #[must_use]
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         crate::meta::add(&mut self.0.meta, key.into(), value.into());
         self
     }
 
-    /// Says what it asks for as a view: its URI begins with `ui://`.
+    /// Sets the options of a view. The URI of the resource must begin with `ui://`.
     #[must_use]
     pub fn view(self, view: View) -> Self {
         self.meta("ui", view.into_value())
     }
 
-    /// The URI, or the URI template.
+    /// Returns the URI, or the URI template.
     pub fn uri(&self) -> &str {
         &self.0.uri
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// What it is.
+    /// Returns the description.
     pub fn description(&self) -> &str {
         self.0.description.as_deref().unwrap_or_default()
     }
@@ -133,7 +137,7 @@ impl ResourceDefinition {
     }
 }
 
-/// One item of what was read.
+/// An item of the content of a resource.
 ///
 /// ```
 /// use toolbay_plugin::prelude::*;
@@ -153,12 +157,12 @@ impl ResourceDefinition {
 pub struct Contents(pub(crate) types::ResourceContents);
 
 impl Contents {
-    /// Text.
+    /// Creates an item from text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::of(Some(text.into()), None)
     }
 
-    /// Bytes, not base64.
+    /// Creates an item from bytes, not base64.
     pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Self::of(None, Some(bytes.into()))
     }
@@ -167,33 +171,35 @@ impl Contents {
         Self(types::ResourceContents { uri: String::new(), mime_type: None, text, data, meta: None })
     }
 
-    /// Sets the MIME type. Without one, the item has that of the resource's definition.
+    /// Sets the MIME type. The default is the MIME type of the resource's definition.
     #[must_use]
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.0.mime_type = Some(mime_type.into());
         self
     }
 
-    /// Sets the URI of an item below the one that was read. Without one, the item has that one.
+    /// Sets the URI of an item below the resource that is read. The default is the URI of that
+    /// resource.
     #[must_use]
     pub fn uri(mut self, uri: impl Into<String>) -> Self {
         self.0.uri = uri.into();
         self
     }
 
-    /// Adds a member to the item's `_meta`. Begin its key with a domain of yours, such as `example.com/`.
+    /// Adds a member to the item's `_meta`. Begin its key with a domain that you own, such as
+    /// `example.com/`.
     #[must_use]
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         crate::meta::add(&mut self.0.meta, key.into(), value.into());
         self
     }
 
-    /// The text, if it is text.
+    /// Returns the text, if the item is text.
     pub fn as_text(&self) -> Option<&str> {
         self.0.text.as_deref()
     }
 
-    /// The bytes, if it is no text.
+    /// Returns the bytes, if the item is not text.
     pub fn as_bytes(&self) -> Option<&[u8]> {
         self.0.data.as_deref()
     }
@@ -215,7 +221,8 @@ impl Contents {
     note = "return `String`, `Vec<u8>`, `Json<{Self}>`, `Contents`, or an `Option` or a `Result` of those"
 )]
 pub trait IntoContents {
-    /// Converts the value to the form that is passed to the host. `None` if there is no such resource.
+    /// Converts the value to the form that is passed to the host. Returns `None` if there is no
+    /// such resource.
     fn into_contents(self) -> Result<Option<Vec<Contents>>>;
 }
 
@@ -278,7 +285,7 @@ pub struct ResourceEntry {
 }
 
 impl ResourceEntry {
-    /// The entry of one resource, or of one template.
+    /// Creates the entry of one resource, or of one template.
     pub const fn of<T: Readable>() -> Self {
         Self { uri: T::URI, definition: T::definition, read: T::read }
     }
@@ -287,7 +294,7 @@ impl ResourceEntry {
         self.uri.contains('{')
     }
 
-    /// Reads `uri` if it is this resource, or fits this template. `None` if it does not.
+    /// Reads `uri` if it is this resource or matches this template. Returns `None` otherwise.
     pub(crate) fn read(&self, uri: &str, context: &Context) -> Option<Result<Vec<Contents>>> {
         let values = uri_template::values(self.uri, uri)?;
         let contents = (self.read)(uri, &values, context).map(Option::unwrap_or_default);
@@ -295,7 +302,7 @@ impl ResourceEntry {
     }
 }
 
-/// The items with what the author left out.
+/// Sets the URI and the MIME type of items for which the author has not set them.
 fn completed(mut contents: Vec<Contents>, uri: &str, mime_type: Option<&str>) -> Vec<Contents> {
     for Contents(item) in &mut contents {
         if item.uri.is_empty() {

@@ -1,11 +1,11 @@
-//! Records what a tool does in a native test.
+//! Records the actions of a tool in a native test.
 
 use crate::level::Level;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
-/// One report of progress, as passed to [`Context::progress`](crate::Context::progress).
+/// A progress report, as passed to [`Context::progress`](crate::Context::progress).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
     /// The work done so far.
@@ -16,13 +16,13 @@ pub struct Progress {
     pub message: Option<String>,
 }
 
-/// Replaces the host.
+/// A replacement for the host, which records the calls of a tool.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     pub(crate) config: BTreeMap<String, String>,
     /// The answers to questions, by key.
     pub(crate) answers: BTreeMap<String, serde_json::Value>,
-    /// The resources that changed.
+    /// The URIs of the resources that changed.
     pub(crate) updates: RefCell<Vec<String>>,
     pub(crate) cancelled: Cell<bool>,
     pub(crate) progress: RefCell<Vec<Progress>>,
@@ -32,8 +32,9 @@ pub(crate) struct Recorder {
 type Lines = RefCell<Vec<(Level, String)>>;
 
 thread_local! {
-    /// The newest recorder of each thread, for the log macros, which have no context. Weak: the context owns the lines,
-    /// and dropping it ends the recording.
+    /// The lines of the newest recorder of each thread. The log macros need it because they have no
+    /// context. The reference is weak: the context owns the lines, and dropping the context ends
+    /// the recording.
     static LINES: RefCell<Weak<Lines>> = const { RefCell::new(Weak::new()) };
 }
 
@@ -45,7 +46,7 @@ impl Recorder {
     }
 }
 
-/// Records a line if there is a recorder.
+/// Records a line. Returns false if the thread has no recorder.
 #[cfg(not(target_family = "wasm"))]
 pub(crate) fn log(level: Level, message: &str) -> bool {
     let lines = LINES.with_borrow(Weak::upgrade);

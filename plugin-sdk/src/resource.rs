@@ -1,4 +1,4 @@
-//! Resources: links to them, and embedded ones.
+//! Links to resources, and embedded resources, as the result of a tool.
 
 use crate::block::{Block, Body, Embedded, Link};
 use crate::content::Content;
@@ -17,7 +17,7 @@ use crate::content::Content;
 pub struct ResourceLink(Link);
 
 impl ResourceLink {
-    /// A link to `uri` with a short name, such as that of the file.
+    /// Creates a link to `uri` with a short name, such as the name of the file.
     pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
         Self(Link::new(uri, name))
     }
@@ -43,7 +43,7 @@ impl ResourceLink {
         self
     }
 
-    /// Sets the size in bytes.
+    /// Sets the size, in bytes.
     #[must_use]
     pub fn size(mut self, bytes: u64) -> Self {
         self.0.size = Some(bytes);
@@ -56,12 +56,12 @@ impl ResourceLink {
 pub struct Resource(Embedded);
 
 impl Resource {
-    /// A resource with text.
+    /// Creates a resource with text.
     pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
         Self(Embedded::new(uri, Body::Text(text.into())))
     }
 
-    /// A resource with bytes.
+    /// Creates a resource with bytes.
     pub fn bytes(uri: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         Self(Embedded::new(uri, Body::Bytes(bytes.into())))
     }

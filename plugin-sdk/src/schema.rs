@@ -7,22 +7,22 @@ use serde_json::{Value, json};
 
 pub use schemars::Schema;
 
-/// The schema of arguments, which are deserialized.
+/// Returns the schema of arguments, which are deserialized.
 pub(crate) fn of_input<T: JsonSchema>() -> Schema {
     let mut schema = root::<T>(settings().for_deserialize());
-    // MCP requires it even if it is implied, for example by the variants of an enum.
+    // MCP requires `type` even if it is implied, for example by the variants of an enum.
     schema.ensure_object().entry("type").or_insert_with(|| "object".into());
     schema
 }
 
-/// The schema of structured content, which is serialized.
+/// Returns the schema of structured content, which is serialized.
 pub(crate) fn of_output<T: JsonSchema>() -> Schema {
     let exact = RecursiveTransform(exact);
     root::<T>(bare_settings().with_transform(exact).with_transform(RestrictFormats::default()).for_serialize())
 }
 
-/// The schema of a form's fields, in the part of JSON Schema that clients can show (MCP, "Elicitation"): an object of
-/// texts, numbers, booleans and choices.
+/// Returns the schema of a form's fields, in the subset of JSON Schema that clients can show (MCP,
+/// "Elicitation"): an object of strings, numbers, booleans and choices.
 pub(crate) fn of_form<T: JsonSchema>() -> Value {
     let mut schema = of_input::<T>().to_value();
     if let Some(members) = schema.as_object_mut() {
@@ -34,7 +34,8 @@ pub(crate) fn of_form<T: JsonSchema>() -> Value {
     schema
 }
 
-/// A field that may be left out is one that is not required: there is no `null` in a form.
+/// Simplifies the schema of a form's field. A form has no `null`, so an optional field is one that
+/// is not required. The descriptions of choices become their titles.
 fn field(schema: &mut Value) {
     if let Some(one) = schema.get("anyOf").and_then(Value::as_array).and_then(|any| match any.as_slice() {
         [one, null] if null.get("type") == Some(&json!("null")) => Some(one.clone()),
@@ -70,7 +71,7 @@ fn field(schema: &mut Value) {
     }
     if let Some(items) = members.get_mut("items") {
         field(items);
-        // A list of choices has them under another name.
+        // In a list, the choices are in `anyOf`, not in `oneOf`.
         if let Some(items) = items.as_object_mut()
             && let Some(choices) = items.remove("oneOf")
         {
@@ -80,7 +81,7 @@ fn field(schema: &mut Value) {
     }
 }
 
-/// The schema for a tool without arguments.
+/// Returns the schema for a tool without arguments.
 pub(crate) fn of_nothing() -> Schema {
     schemars::json_schema!({"type": "object", "additionalProperties": false})
 }
@@ -93,13 +94,13 @@ fn settings() -> SchemaSettings {
 fn bare_settings() -> SchemaSettings {
     SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
-        // MCP assumes 2020-12 anyway.
+        // MCP assumes 2020-12 by default.
         settings.meta_schema = None;
     })
 }
 
-/// Says of integers of 32 bits how large they get: every client reads them exactly, and the host warns of others. Those of
-/// the machine's size have 32 bits in a plugin.
+/// Adds bounds to integers of 32 bits. Every client reads such integers exactly, and the host warns
+/// about larger ones. `usize` and `isize` have 32 bits in a plugin.
 fn exact(schema: &mut Schema) {
     let (least, most) = match schema.get("format").and_then(Value::as_str) {
         Some("int32" | "int") => (i64::from(i32::MIN), i64::from(i32::MAX)),
@@ -114,7 +115,7 @@ fn exact(schema: &mut Schema) {
 fn root<T: JsonSchema>(settings: SchemaSettings) -> Schema {
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     let name = T::schema_name();
-    // The name of a Rust type says nothing to a model; a title that the author chose does.
+    // The name of a Rust type does not help a model, but a title that the author chose does.
     if schema.get("title").and_then(|title| title.as_str()) == Some(&*name) {
         schema.remove("title");
     }

@@ -1,7 +1,7 @@
 //! Runs a tool in a native test as a host would: from JSON to output.
 //!
-//! A tool is a function, and most tests simply call it. These functions run the whole call, including the conversion of
-//! arguments and result.
+//! A tool is a function, and most tests simply call it. These functions run the whole call,
+//! including the conversion of arguments and result.
 
 use crate::complete::{Complete, Completions, Given};
 use crate::prompt::{Messages, Prompt};
@@ -36,7 +36,7 @@ pub fn call<T: Tool>(arguments: impl Serialize, context: &Context) -> Result<Out
     T::call(&serde_json::to_string(&arguments)?, context)
 }
 
-/// The definition of a tool. The type parameter is the name of its function.
+/// Returns the definition of a tool. The type parameter is the name of its function.
 ///
 /// ```
 /// use toolbay_plugin::{prelude::*, test};
@@ -53,7 +53,8 @@ pub fn definition<T: Tool>() -> Definition {
     T::definition()
 }
 
-/// Fills in a prompt. The type parameter is the name of its function; the arguments are names and values.
+/// Fills in a prompt. The type parameter is the name of its function. The arguments are pairs of a
+/// name and a value.
 ///
 /// ```
 /// use toolbay_plugin::{prelude::*, test};
@@ -78,7 +79,8 @@ pub fn prompt<'a, T: Prompt>(
     T::get(&arguments, context)
 }
 
-/// Reads a resource. The type parameter is the name of its function. What does not exist is empty.
+/// Reads a resource. The type parameter is the name of its function. The result is empty if the
+/// resource does not exist.
 ///
 /// ```
 /// use toolbay_plugin::{prelude::*, test};
@@ -98,7 +100,8 @@ pub fn read<T: Readable>(uri: &str, context: &Context) -> Result<Vec<Contents>> 
     read.unwrap_or_else(|| Err(Error::msg(format_args!("`{uri}` does not fit `{}`", T::URI))))
 }
 
-/// Completes an argument. The type parameter is the name of the function; `given` are the arguments that are complete.
+/// Completes an argument. The type parameter is the name of the function. `given` contains the
+/// arguments that already have a value.
 ///
 /// ```
 /// use toolbay_plugin::{prelude::*, test};

@@ -1,4 +1,4 @@
-//! The code that `#[tool]` generates uses these types.
+//! Tools and their definitions. The code that `#[tool]` generates uses these types.
 
 use crate::bindings::toolbay::plugin::types;
 use crate::schema;
@@ -13,31 +13,31 @@ pub trait Tool {
     /// The name that clients call.
     const NAME: &'static str;
 
-    /// The tool's definition.
+    /// Returns the definition of the tool.
     fn definition() -> Definition;
 
     /// Calls the tool with a JSON object as text.
     fn call(arguments: &str, context: &Context) -> Result<Output>;
 }
 
-/// The member of `_meta` that says whether a tool can be called as a task.
+/// The member of `_meta` that states whether a tool can be called as a task.
 const TASK_SUPPORT: &str = "dev.toolbay/task-support";
 
-/// Whether a tool can be called as a task. One that says nothing cannot.
+/// The support of a tool for calls as tasks. A tool without a value cannot be called as a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskSupport {
-    /// As a task or not.
+    /// Clients may call the tool as a task.
     Optional,
-    /// Only as a task: clients that know no tasks cannot call it.
+    /// Clients must call the tool as a task. Clients without support for tasks cannot call it.
     Required,
 }
 
-/// The definition of a tool: what clients learn about it.
+/// The definition of a tool, which clients list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Definition(pub(crate) types::ToolDefinition);
 
 impl Definition {
-    /// A tool without arguments and without structured content.
+    /// Creates the definition of a tool without arguments and without structured content.
     pub fn new(name: &str, description: &str) -> Self {
         Self(types::ToolDefinition {
             name: name.to_owned(),
@@ -51,14 +51,14 @@ impl Definition {
         })
     }
 
-    /// Sets the input schema to that of the arguments' type.
+    /// Sets the input schema to the schema of the arguments' type.
     #[must_use]
     pub fn input<T: DeserializeOwned + JsonSchema>(mut self) -> Self {
         self.0.input_schema = schema::of_input::<T>().as_value().to_string();
         self
     }
 
-    /// Sets the output schema to that of the structured content, if the return type has any.
+    /// Sets the output schema to the schema of the structured content, if the return type has any.
     #[must_use]
     pub fn output<T: IntoOutput>(mut self) -> Self {
         self.0.output_schema = T::output_schema().map(|schema| schema.as_value().to_string());
@@ -79,23 +79,25 @@ impl Definition {
         self
     }
 
-    /// Adds a member to the definition's `_meta`. Begin its key with a domain of yours, such as `example.com/`.
+    /// Adds a member to the definition's `_meta`. Begin its key with a domain that you own, such as
+    /// `example.com/`.
     #[must_use]
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         crate::meta::add(&mut self.0.meta, key.into(), value.into());
         self
     }
 
-    /// Sets the view that clients show with the tool's results: the URI of one of the plugin's resources, which begins with
-    /// `ui://`. Clients without views show the content of the result, as ever.
+    /// Sets the view that clients show with the tool's results: the URI of one of the plugin's
+    /// resources, which begins with `ui://`. Clients without support for views show only the
+    /// content of the result.
     #[must_use]
     pub fn view(mut self, uri: &str) -> Self {
         crate::meta::add_to(&mut self.0.meta, "ui", "resourceUri", uri.into());
         self
     }
 
-    /// Leaves the tool to the plugin's views: clients with views do not show it to the model. That is no protection: a
-    /// client can call it.
+    /// Reserves the tool for the plugin's views: clients with support for views do not show it to
+    /// the model. This is not a security boundary: a client can still call the tool.
     #[must_use]
     pub fn app_only(mut self) -> Self {
         crate::meta::add_to(&mut self.0.meta, "ui", "visibility", vec!["app"].into());
@@ -130,7 +132,8 @@ impl Definition {
         self
     }
 
-    /// Sets whether the tool can be called as a task: a call that goes on when its request has ended.
+    /// Sets whether the tool can be called as a task: a call that continues after its request has
+    /// ended.
     #[must_use]
     pub fn task_support(self, support: TaskSupport) -> Self {
         let word = match support {
@@ -149,22 +152,22 @@ impl Definition {
         })
     }
 
-    /// The name that clients call.
+    /// Returns the name that clients call.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// What the tool does and when to use it.
+    /// Returns the description: what the tool does and when to use it.
     pub fn description(&self) -> &str {
         self.0.description.as_deref().unwrap_or_default()
     }
 
-    /// The input schema.
+    /// Returns the input schema.
     pub fn input_schema(&self) -> Value {
         serde_json::from_str(&self.0.input_schema).unwrap_or_default()
     }
 
-    /// The output schema.
+    /// Returns the output schema.
     pub fn output_schema(&self) -> Option<Value> {
         serde_json::from_str(self.0.output_schema.as_deref()?).ok()
     }
@@ -179,21 +182,21 @@ pub struct ToolEntry {
 }
 
 impl ToolEntry {
-    /// The entry of one tool.
+    /// Creates the entry of one tool.
     pub const fn of<T: Tool>() -> Self {
         Self { name: T::NAME, definition: T::definition, call: T::call }
     }
 }
 
-/// Deserializes the arguments of a call. The host has checked them against the schema, but a type may be stricter than
-/// its schema.
+/// Deserializes the arguments of a call. The host has checked them against the schema, but a type
+/// may be stricter than its schema.
 pub fn arguments<T: DeserializeOwned>(text: &str) -> Result<T> {
-    // Nearly all arguments are right. To know where a mistake is costs an allocation for each member, so that is found
-    // out when there is one.
+    // Nearly all arguments are valid. Tracking the path of a mistake costs an allocation for each
+    // member, so the path is determined only if deserialization fails.
     serde_json::from_str(text).or_else(|_| arguments_or_mistake(text))
 }
 
-/// The same, slower, with the place of a mistake.
+/// Deserializes the arguments like [`arguments`], but slower, and reports the path of a mistake.
 #[cold]
 #[inline(never)]
 fn arguments_or_mistake<T: DeserializeOwned>(text: &str) -> Result<T> {
@@ -210,7 +213,8 @@ fn arguments_or_mistake<T: DeserializeOwned>(text: &str) -> Result<T> {
     })
 }
 
-/// The message without line and column, which mean nothing to a caller that never saw the text.
+/// Returns the message without line and column, which are meaningless to a caller that does not
+/// have the text.
 fn message(error: &serde_json::Error) -> String {
     let message = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());

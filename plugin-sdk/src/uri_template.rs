@@ -1,24 +1,27 @@
-//! URI templates (RFC 6570, level 1, and `{+name}`): which URIs fit, and what their variables are.
+//! URI templates (RFC 6570, level 1, and `{+name}`): matches URIs and extracts the values of
+//! variables.
 
 use std::collections::HashSet;
 
 /// A part of a template.
 #[derive(Clone, Copy, Debug)]
 enum Part<'a> {
-    /// Text as it is.
+    /// Literal text.
     Text(&'a str),
-    /// `{name}`, or `{+name}`.
+    /// A variable: `{name}`, or `{+name}` if it may contain reserved characters.
     Variable { name: &'a str, reserved: bool },
 }
 
-/// The values of a template's variables in `uri`, in order; `None` if it does not fit.
+/// Returns the values of a template's variables in `uri`, in order. Returns `None` if `uri` does
+/// not match.
 ///
-/// A variable has at least one character, and as few as the rest of the template allows. `{name}` does not contain `/`, `?`
-/// or `#`, and its value is decoded; `{+name}` can contain anything, and stays as it is.
+/// A variable has at least one character, and as few as the rest of the template allows. `{name}`
+/// does not contain `/`, `?` or `#`, and its value is decoded. `{+name}` can contain any character,
+/// and its value is not decoded.
 pub(crate) fn values(template: &str, uri: &str) -> Option<Vec<(String, String)>> {
     let parts = parts(template)?;
     let mut values = find(&parts, uri, &mut HashSet::new())?;
-    // They were found from the last to the first.
+    // The values are in reverse order, from the last variable to the first.
     values.reverse();
     let read = |(name, value, reserved): (&str, &str, bool)| {
         Some((name.to_owned(), if reserved { value.to_owned() } else { decoded(value)? }))
@@ -26,7 +29,7 @@ pub(crate) fn values(template: &str, uri: &str) -> Option<Vec<(String, String)>>
     values.into_iter().map(read).collect()
 }
 
-/// The parts of a template; `None` if a brace is missing.
+/// Parses the parts of a template. Returns `None` if a brace is missing.
 fn parts(mut template: &str) -> Option<Vec<Part<'_>>> {
     let mut parts = Vec::new();
     while let Some((text, rest)) = template.split_once('{') {
@@ -42,7 +45,9 @@ fn parts(mut template: &str) -> Option<Vec<Part<'_>>> {
     Some(parts)
 }
 
-/// The values of the variables in `parts`, last first. `failed` has what was tried in vain: how many parts and bytes were left.
+/// Returns the values of the variables in `parts`, last first. `failed` contains the failed
+/// attempts, each as the number of remaining parts and of remaining bytes, so that none is
+/// repeated.
 fn find<'a>(
     parts: &[Part<'a>],
     uri: &'a str,
@@ -71,7 +76,8 @@ fn find<'a>(
     found
 }
 
-/// Replaces `%20` and the like. `None` if that is not text.
+/// Decodes percent-encoded bytes such as `%20`. Returns `None` if an encoding is invalid or the
+/// result is not UTF-8.
 fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

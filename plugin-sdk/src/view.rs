@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-/// What a view asks for: the page that clients show with the results of a tool (MCP Apps).
+/// The options of a view: a page that clients show with the results of a tool (MCP Apps).
 ///
-/// A view is a resource whose URI begins with `ui://`; its content is one HTML document. It runs in the user's client,
-/// without network. What it needs beyond that, it says here, and it gets what the operator's grant allows of it.
+/// A view is a resource whose URI begins with `ui://`. Its content is one HTML document. It runs in
+/// the user's client, without network access. These options request anything that it requires
+/// beyond that. The view gets what the operator's grant allows.
 ///
 /// ```
 /// use toolbay_plugin::prelude::*;
@@ -40,67 +41,69 @@ impl View {
     /// The MIME type of views.
     pub const MIME_TYPE: &str = "text/html;profile=mcp-app";
 
-    /// A view that needs nothing beyond its own page.
+    /// Creates the options of a view that requires nothing beyond its own page.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds origins to which its scripts send requests or open `WebSocket`s, such as `https://api.example.com`.
+    /// Adds origins to which the view's scripts send requests or open `WebSocket`s, such as
+    /// `https://api.example.com`.
     #[must_use]
     pub fn connect<O: Into<String>>(self, origins: impl IntoIterator<Item = O>) -> Self {
         self.origins("connectDomains", origins)
     }
 
-    /// Adds origins of its images, scripts, styles, fonts and media.
+    /// Adds origins of the view's images, scripts, styles, fonts and media.
     #[must_use]
     pub fn resources<O: Into<String>>(self, origins: impl IntoIterator<Item = O>) -> Self {
         self.origins("resourceDomains", origins)
     }
 
-    /// Adds origins of the pages in its frames.
+    /// Adds origins of the pages in the view's frames.
     #[must_use]
     pub fn frames<O: Into<String>>(self, origins: impl IntoIterator<Item = O>) -> Self {
         self.origins("frameDomains", origins)
     }
 
-    /// Adds origins that its relative URLs may be relative to.
+    /// Adds origins that the view may use as the base of its relative URLs.
     #[must_use]
     pub fn base<O: Into<String>>(self, origins: impl IntoIterator<Item = O>) -> Self {
         self.origins("baseUriDomains", origins)
     }
 
-    /// Asks for the camera.
+    /// Requests access to the camera.
     #[must_use]
     pub fn camera(self) -> Self {
         self.permission("camera")
     }
 
-    /// Asks for the microphone.
+    /// Requests access to the microphone.
     #[must_use]
     pub fn microphone(self) -> Self {
         self.permission("microphone")
     }
 
-    /// Asks for the user's place.
+    /// Requests access to the user's location.
     #[must_use]
     pub fn geolocation(self) -> Self {
         self.permission("geolocation")
     }
 
-    /// Asks to put something on the clipboard.
+    /// Requests write access to the clipboard.
     #[must_use]
     pub fn clipboard_write(self) -> Self {
         self.permission("clipboardWrite")
     }
 
-    /// Says whether the client should draw a border around it. Without this, each client decides for itself.
+    /// Sets whether the client should draw a border around the view. Without this option, each
+    /// client decides.
     #[must_use]
     pub fn border(mut self, yes: bool) -> Self {
         self.rest.insert("prefersBorder".to_owned(), yes.into());
         self
     }
 
-    /// Asks for an origin of its own, under a name in the form that the client defines.
+    /// Requests a separate origin for the view, under a name in the form that the client defines.
     #[must_use]
     pub fn domain(mut self, name: impl Into<String>) -> Self {
         self.rest.insert("domain".to_owned(), name.into().into());
@@ -120,7 +123,7 @@ impl View {
         self
     }
 
-    /// The member `ui` of the `_meta` of a resource.
+    /// Returns the member `ui` of a resource's `_meta`.
     pub(crate) fn into_value(self) -> Value {
         let Self { csp, permissions, rest } = self;
         let mut ui = Map::new();

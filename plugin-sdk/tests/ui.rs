@@ -1,4 +1,4 @@
-//! What `#[tool]` accepts, and its messages about everything else.
+//! Tests which functions `#[tool]` accepts, and the compiler messages for all others.
 //!
 //! `TRYBUILD=overwrite cargo test -p toolbay-plugin --test ui` rewrites the expected messages.
 

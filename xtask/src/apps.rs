@@ -1,4 +1,5 @@
-//! Views of plugins (MCP Apps) in a browser, installed into `target/apps` with its client, against the real server.
+//! Tests the views of plugins (MCP Apps) in a browser against the real server. The browser and the
+//! scripts are installed into `target/apps`.
 
 use std::fs;
 use std::path::Path;
@@ -15,22 +16,23 @@ use toolbay_testkit::workspace::Workspace;
 use crate::clients::{CHECKS, copy, require};
 use crate::tally::Tally;
 
-/// What to do about a Node that is missing or old.
+/// Advice for the user if Node.js is missing or too old.
 const ADVICE: &str = "install Node.js 20.11 or newer, with npm";
 
-/// What `npm ci` installs by.
+/// The manifests that `npm ci` reads.
 const MANIFESTS: [&str; 2] = ["package.json", "package-lock.json"];
 
-/// The scripts and the pages. Node looks for packages beside a script, so they run where these are installed.
+/// The scripts and pages. They are copied to the installation folder, because Node resolves
+/// packages relative to the script.
 const FILES: [&str; 7] = ["apps.mjs", "browser.mjs", "sites.mjs", "host.html", "host.js", "sandbox.html", "probe.html"];
 
-/// The plugin whose view tries to reach others.
+/// The plugin whose view tries to access other plugins.
 const LIBRARY: &str = "library.wasm";
 
-/// How the client finds out which revision the server speaks: hosts of views speak old and new ones.
+/// The ways in which the client negotiates the revision. Hosts of views use old and new revisions.
 const MODES: [&str; 2] = ["legacy", "auto"];
 
-/// Shows views of the sample plugins and of a guest.
+/// Tests the views of the sample plugins and of a guest.
 pub(crate) fn run(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Result<()> {
     let installed = workspace.target.join("apps");
     install(&workspace.root.join("tests"), &installed)?;
@@ -61,7 +63,7 @@ fn install(tests: &Path, installed: &Path) -> Result<()> {
     let inputs = MANIFESTS.map(read).into_iter().collect::<Result<String>>()?;
     once(&installed.join("node_modules/.toolbay-stamp"), &inputs, || {
         println!("Installing Chromium and the official bridge of MCP Apps");
-        // Unpacked again from what is installed.
+        // The script unpacks Chromium again from the installed package.
         match fs::remove_dir_all(installed.join("chromium")) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: which program measures what.
+//! `cargo xtask bench`: selects and starts the program that runs a benchmark.
 
 use std::ffi::OsStr;
 use std::process::{ExitCode, Stdio};
@@ -9,10 +9,10 @@ use toolbay_testkit::workspace::Workspace;
 
 use crate::program::{self, Args};
 
-/// What is measured as a release build, whether `--release` is there or not.
+/// The benchmarks that always use a release build, even without `--release`.
 const RELEASE: [&str; 3] = ["peers", "curves", "--quick"];
 
-/// Starts the program that measures what the first argument says.
+/// Starts the program that runs the benchmark in the first argument.
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode> {
     let (first, rest) = args.split();
     match first.and_then(OsStr::to_str) {

@@ -1,4 +1,4 @@
-//! `cargo xtask build`: the server, the sample plugins and the guests.
+//! `cargo xtask build`: builds the server, the sample plugins and the guests.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use toolbay_testkit::workspace::Workspace;
 
 use crate::toolchain;
 
-/// `cargo xtask build`.
+/// Runs `cargo xtask build`.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let built = build(workspace)?;
     println!("{}", terminal::bold("Built:"));
@@ -23,7 +23,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// Sets up the toolchain and builds everything that is not a test.
+/// Installs the target of plugins if necessary, and builds the server, the sample plugins and the
+/// guests.
 pub(crate) fn build(workspace: &Workspace) -> Result<Built> {
     toolchain::ensure_target(workspace)?;
     Builder::new(workspace).everything(Profile::Dev)

@@ -1,4 +1,5 @@
-//! The clients that people have, installed into `target/clients` and run unmodified against the real server.
+//! `cargo xtask clients`: tests the real server with unmodified third-party clients, which are
+//! installed into `target/clients`.
 
 mod conversation;
 mod copied;
@@ -44,7 +45,7 @@ pub(crate) struct Options {
     only: Vec<String>,
 }
 
-/// `cargo xtask clients`.
+/// Runs `cargo xtask clients`.
 pub(crate) fn command(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
     let built = build::build(workspace)?;
     let mut tally = Tally::default();
@@ -68,7 +69,8 @@ pub(crate) fn command(workspace: &Workspace, options: &Options) -> Result<ExitCo
     Ok(if failures.is_empty() && tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Runs each client in each of its conversations. One that cannot be installed is a failure, and the others still run.
+/// Runs each client in each of its conversations. A client that cannot be installed counts as a
+/// failure, and the other clients still run.
 pub(crate) fn run(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Result<()> {
     let folders = Folders::of(workspace)?;
     let mut failures = Vec::new();
@@ -97,7 +99,7 @@ pub(crate) fn run(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Re
             println!("{}", terminal::bold(format!("\n{name}")));
             let failed = tally.failed;
             if let Err(error) = script.run(*conversation, built, tally) {
-                // Whatever stopped it is a failure, counted by the script or not.
+                // A script that stops early counts as a failure, even if it counted none.
                 tally.failed = tally.failed.max(failed + 1);
                 failures.push(format!("{name}: {error:#}"));
             }
@@ -112,18 +114,20 @@ pub(crate) fn run(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Re
     if failures.is_empty() { Ok(()) } else { Err(anyhow!("{}", failures.join("; "))) }
 }
 
-/// A script of `tests/clients` with both official TypeScript clients at hand.
+/// Returns a command for a script in `tests/clients`, with both official TypeScript clients
+/// installed.
 pub(crate) fn node_script(workspace: &Workspace, name: &str) -> Result<Command> {
     let mut node = Command::new("node");
     node.arg(node::environment(&Folders::of(workspace)?)?.join(name));
     Ok(node)
 }
 
-/// A script of `tests/clients` with the official Python client at hand.
+/// Returns a command for a script in `tests/clients`, with the official Python client installed.
 pub(crate) fn python_script(workspace: &Workspace, name: &str) -> Result<Command> {
     let folders = Folders::of(workspace)?;
     let mut python = Command::new(python::environment(&folders)?);
-    // Unbuffered, so that each check shows as it is made; and no byte code beside the sources.
+    // Unbuffered (`-u`), so that each check is printed immediately. No byte code next to the
+    // sources (`-B`).
     python.args(["-u", "-B"]).arg(folders.source.join(name));
     Ok(python)
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask conformance`: the official conformance suite, both published lines, against the real server.
+//! `cargo xtask conformance`: runs both published versions of the official conformance suite
+//! against the real server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,13 +17,14 @@ use crate::build;
 use crate::serving;
 use crate::tally::Tally;
 
-/// The plugin that has what the suite calls, gets and reads.
+/// The plugin with the tools, prompts and resources that the suite uses.
 const PLUGIN: &str = "conformance.wasm";
 
-/// Plugins that tools of it put into the folder, to change the lists, with the names that they get there.
+/// The plugins that tools of the plugin copy into the plugin folder, to change the lists. Each has
+/// a source name and a target name.
 const SPARE: [(&str, &str); 2] = [("bare.wasm", "tools.wasm"), ("asker.wasm", "prompts.wasm")];
 
-/// What lets it do so: nobody should let a plugin do this.
+/// The grant that allows the plugin to write to the plugin folder. Only a test should grant this.
 const GRANT: &str = r#"
 [[permissions.mounts]]
 host = "."
@@ -36,23 +38,24 @@ guest = "/spare"
 access = "read"
 "#;
 
-/// One run of a line of the suite.
+/// A run of the suite.
 struct Run {
-    /// The package.
+    /// The npm package of the suite, by its alias.
     line: &'static str,
-    /// What is asked of it.
+    /// The arguments of the suite.
     args: &'static [&'static str],
-    /// Whether its expected failures may be single checks of a scenario.
+    /// True if the list of expected failures may contain single checks of a scenario.
     checks: bool,
-    /// How long the server lets a stream of a call stay open (`http.poll_after`), and what the suite then prints.
+    /// The maximum time for which the server keeps the stream of a call open (`http.poll_after`),
+    /// and the text that the suite must then print.
     polling: Option<(&'static str, &'static str)>,
 }
 
-/// A folder with a skill, which has a folder and another skill in it.
+/// A skill folder, which contains a folder and another skill.
 const SKILL: &str = "pdf-processing.skill";
 
-/// Every revision that the suites know, by its required scenarios where there is a list of these, and the scenarios of
-/// extensions, which are in no list.
+/// The runs for every revision that the suites support, restricted to the required scenarios if the
+/// suite has a list of these. Also contains the scenarios of extensions, which are in no list.
 const RUNS: [Run; 9] = [
     Run { line: "next", args: &["--requirements", "2026-07-28"], checks: true, polling: None },
     Run { line: "next", args: &["--requirements", "2025-11-25"], checks: true, polling: None },
@@ -62,7 +65,8 @@ const RUNS: [Run; 9] = [
     Run { line: "next", args: &["--scenario", "sep-2640-skills-enumeration"], checks: true, polling: None },
     Run { line: "next", args: &["--scenario", "sep-2640-skills-directory"], checks: true, polling: None },
     Run { line: "next", args: &["--scenario", "sep-2640-skills-manifest"], checks: true, polling: None },
-    // Otherwise the server has no reason to end the stream of a call. The call takes three seconds, and its client polls once.
+    // With this setting, the server ends the stream of a call early. The call takes three seconds,
+    // so the client polls once.
     Run {
         line: "next",
         args: &["--scenario", "server-sse-polling", "--spec-version", "2025-11-25", "--verbose"],
@@ -71,7 +75,7 @@ const RUNS: [Run; 9] = [
     },
 ];
 
-/// `cargo xtask conformance`.
+/// Runs `cargo xtask conformance`.
 pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
     let built = build::build(workspace)?;
     let mut tally = Tally::default();
@@ -80,7 +84,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Runs everything; each run of a suite counts as one test.
+/// Runs the suites. Each run counts as one test.
 pub(crate) fn check(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Result<()> {
     let source = workspace.root.join("tests/conformance");
     let installed = workspace.target.join("conformance");
@@ -89,7 +93,8 @@ pub(crate) fn check(workspace: &Workspace, built: &Built, tally: &mut Tally) -> 
     let root = tempfile::tempdir()?;
     let mut failures = Vec::new();
     for run in RUNS {
-        // A server for each, so that none finds what the one before left.
+        // Each run has a separate server, so that it does not depend on the state of the previous
+        // run.
         let server = serve(built, &source.join(SKILL), root.path(), run.polling.map(|(after, _)| after))?;
         let name = format!("{} {}", run.line, run.args.join(" "));
         println!("{}", terminal::bold(format!("\nThe conformance suite, {name}")));
@@ -123,7 +128,7 @@ fn install(source: &Path, to: &Path) -> Result<()> {
 }
 
 impl Run {
-    /// The expected failures in the form that this line reads.
+    /// Returns the expected failures in the format that this version of the suite reads.
     fn expected(&self, all: &str) -> String {
         let keep = |line: &&str| self.checks || !line.trim_start().starts_with("- ") || !line.contains(':');
         all.lines().filter(keep).flat_map(|line| [line, "\n"]).collect()
@@ -134,7 +139,7 @@ impl Run {
         let mut suite = Command::new(modules.join(".bin/node"));
         suite.arg(modules.join(self.line).join("dist/index.js")).args(["server", "--url", url]).args(self.args);
         suite.arg("--expected-failures").arg(expected).current_dir(folder);
-        // The summary is what people read; the rest is for when it is not as expected.
+        // If the run passes, only the summary is printed. Otherwise, everything is printed.
         let (mut lines, mut summary) = (Vec::new(), None);
         let passed = command::stream(&mut suite, |line| {
             if line.contains("=== SUMMARY") {
@@ -151,7 +156,7 @@ impl Run {
     }
 }
 
-/// The server with this plugin and this skill, on a folder of its own.
+/// Starts the server with the plugin and the skill, on an empty plugin folder.
 fn serve(built: &Built, skill: &Path, root: &Path, poll_after: Option<&str>) -> Result<Listener> {
     let (plugins, spare) = (root.join("plugins"), root.join("spare"));
     for folder in [&plugins, &spare] {
@@ -165,7 +170,8 @@ fn serve(built: &Built, skill: &Path, root: &Path, poll_after: Option<&str>) -> 
     }
     fs::write(plugins.join(PLUGIN).with_extension("toml"), GRANT)?;
     std::os::unix::fs::symlink(skill, plugins.join(SKILL))?;
-    // The suite gives a change only so long to be told, however slow the machine is.
+    // The suite has a fixed timeout for notifications of changes, which compilation on a slow
+    // machine could exceed.
     for folder in [&plugins, &spare] {
         serving::compile(&built.server, folder, root)?;
     }

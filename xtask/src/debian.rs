@@ -1,4 +1,5 @@
-//! Programs from packages of Debian and Ubuntu, unpacked below `target`: nothing is installed into the system.
+//! Provides programs from Debian and Ubuntu packages. The packages are unpacked below `target`, and
+//! nothing is installed on the system.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -11,41 +12,42 @@ use anyhow::{Context, Result, bail};
 use toolbay_testkit::command;
 use toolbay_testkit::guests::once;
 
-/// Folders with programs that are not in everybody's `PATH`.
+/// Folders with programs that are not in every user's `PATH`.
 const FURTHER: [&str; 2] = ["/usr/local/sbin", "/usr/sbin"];
 
-/// Libraries that every system has, and that fit only its own loader.
+/// Packages with libraries that every system has, and that work only with the system's own loader.
 const OF_THE_SYSTEM: [&str; 4] = ["libc6", "libcrypt1", "libgcc-s1", "libstdc++6"];
 
-/// Where libraries lie in an unpacked package, with a folder for each machine below.
+/// Folders of libraries in an unpacked package. They contain a folder for each architecture.
 const LIBRARIES: [&str; 2] = ["lib", "usr/lib"];
 
-/// A package, and what is wanted of it.
+/// A package and the programs to use from it.
 pub(crate) struct Package {
-    /// Its name.
+    /// The name of the package.
     pub(crate) name: &'static str,
-    /// The programs.
+    /// The names of the programs.
     pub(crate) programs: &'static [&'static str],
     /// The folder of the programs in the package.
     pub(crate) folder: &'static str,
-    /// Whether the libraries that it depends on are unpacked, too.
+    /// If set, the libraries that the package depends on are unpacked, too.
     pub(crate) with_libraries: bool,
 }
 
-/// Programs that can be started.
+/// The location of programs that can be started.
 pub(crate) struct Programs {
-    /// The folder in which they are.
+    /// The folder of the programs.
     pub(crate) folder: PathBuf,
-    /// `LD_LIBRARY_PATH` for them; empty if they need none.
+    /// The value of `LD_LIBRARY_PATH` for the programs. Empty if it is not required.
     pub(crate) libraries: OsString,
 }
 
 impl Package {
-    /// The programs: those of the system, or else those of the package, unpacked into `folder`.
+    /// Returns the programs of the system, or else those of the package, which is unpacked into
+    /// `folder`.
     ///
     /// # Errors
     ///
-    /// The system has neither the programs nor the means to get the package.
+    /// Fails if the system neither has the programs nor can download the package.
     pub(crate) fn install(&self, folder: &Path) -> Result<Programs> {
         if let Some(folder) = self.found() {
             return Ok(Programs { folder, libraries: OsString::new() });
@@ -74,15 +76,16 @@ impl Package {
         Ok(Programs { folder: programs, libraries })
     }
 
-    /// The folder that has all the programs.
+    /// Finds a folder of the system that contains all programs.
     fn found(&self) -> Option<PathBuf> {
         let path = std::env::var_os("PATH")?;
         let folders = std::env::split_paths(&path).chain(FURTHER.map(PathBuf::from));
         folders.into_iter().find(|folder| self.programs.iter().all(|name| folder.join(name).is_file()))
     }
 
-    /// Downloads the package, and what it depends on if that is wanted. The system's own lists of packages may be old or
-    /// missing, and only root may read them anew; then there are others in this folder.
+    /// Downloads the package, and its dependencies if `with_libraries` is set. The system's package
+    /// lists may be outdated or missing, and only root can update them. In that case, the function
+    /// downloads separate lists into `folder`.
     fn download(&self, folder: &Path) -> Result<Vec<PathBuf>> {
         let lists = folder.join("lists");
         if self.download_by(folder, &[]).is_err() {
@@ -117,7 +120,7 @@ impl Package {
     }
 }
 
-/// The folders with libraries in an unpacked package.
+/// Returns the `LD_LIBRARY_PATH` of an unpacked package.
 fn libraries(system: &Path) -> OsString {
     let mut path = OsString::new();
     for folder in LIBRARIES.map(|folder| system.join(folder)) {
@@ -132,7 +135,8 @@ fn libraries(system: &Path) -> OsString {
     path
 }
 
-/// A program of apt with these options, in a folder. It writes there as whoever runs it, and not as a user of its own.
+/// Returns a command for a program of apt with these options, in a folder. The program writes files
+/// as the current user and not as apt's sandbox user.
 fn apt(program: &str, folder: &Path, options: &[String]) -> Command {
     let mut apt = Command::new(program);
     apt.current_dir(folder).args(["--option", "APT::Sandbox::User=root"]);

@@ -1,4 +1,5 @@
-//! `cargo xtask demo`: starts the real server on a new folder and demonstrates its main features with a client.
+//! `cargo xtask demo`: starts the real server on a new folder and demonstrates its main features
+//! with a client.
 
 mod attach;
 mod narrator;
@@ -16,13 +17,13 @@ use toolbay_testkit::{Client, Folder, Program, terminal};
 use crate::progress::Shown;
 use crate::toolchain;
 
-/// Lines of the server's log to print when a step fails.
+/// Number of lines of the server's log that are printed after a failed step.
 const TAIL: usize = 20;
 
-/// How long the server may take to exit after its input ends.
+/// Maximum time for the server to exit after the end of its input.
 const GOODBYE: Duration = Duration::from_secs(10);
 
-/// A remark for the first build, which is slow.
+/// A remark about the first build, which is slow.
 const FIRST: &str = "The first build compiles Wasmtime, which takes most of the time.";
 
 /// Builds the server and the plugins, runs the demo, and prints how to connect clients.
@@ -44,7 +45,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// Builds only what the demo needs, and shows the progress.
+/// Builds only the parts that the demo uses, and shows the progress.
 fn build(workspace: &Workspace) -> Result<Built> {
     toolchain::ensure_target(workspace)?;
     let part = |what, remark, work: &dyn Fn(&mut Builder<'_>) -> Result<PathBuf>| {

@@ -1,4 +1,5 @@
-//! The packages that people install: made, and tried, by a program of their own (`packaging/`).
+//! `cargo xtask dist`: builds and tests the distribution packages with a separate program
+//! (`packaging/`).
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -11,21 +12,22 @@ use crate::program::{self, Args};
 use crate::tally::Tally;
 use crate::toolchain;
 
-/// The program that makes packages.
+/// The crate of the program that builds packages.
 const PACKAGE: &str = "toolbay-packaging";
 
-/// The formats that the tests install. The others need tools that not every machine has; a release tries them all.
+/// The package formats that the tests install. The other formats require tools that not every
+/// machine has. A release tests all formats.
 const TESTED: [&str; 5] = ["tar", "npm", "wheel", "deb", "image"];
 
-/// `cargo xtask dist`.
+/// Runs `cargo xtask dist`.
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode> {
     toolchain::ensure_target(workspace)?;
     program::start(workspace, PACKAGE, args.all(), false)
 }
 
-/// Packages the server of the tests, and installs and uses the packages.
+/// Packages the server that the tests use, and installs and runs the packages.
 pub(crate) fn test(workspace: &Workspace, server: &Path, tally: &mut Tally) -> Result<()> {
-    // Half of it is for debuggers, and compressing that takes longer than everything else.
+    // Half of the file is debug information. Compressing it would take longer than all other steps.
     let stripped = workspace.target.join("stripped-server");
     command::run(Command::new("strip").arg("--strip-debug").arg("-o").arg(&stripped).arg(server))
         .context("the tests need `strip`, which comes with a C compiler")?;

@@ -1,5 +1,6 @@
-//! `cargo xtask fuzz`: runs each fuzz target for a while, under a sanitizer, and what attacks a real server at random:
-//! guests that call the host, and clients.
+//! `cargo xtask fuzz`: runs each fuzz target for a limited time. Most targets run under a
+//! sanitizer. Two targets attack a real server with random input: guests that call the host, and
+//! clients.
 
 use std::path::Path;
 use std::process::Command;
@@ -53,7 +54,7 @@ impl Target {
         }
     }
 
-    /// The package of a target that is a program of its own, and needs no sanitizer.
+    /// Returns the package of a target that is a separate program and does not use a sanitizer.
     fn program(self) -> Option<&'static str> {
         match self {
             Self::Hostcalls => Some("toolbay-hostcalls"),
@@ -62,13 +63,13 @@ impl Target {
         }
     }
 
-    /// The longest input in bytes, and the longest time for one in seconds.
+    /// Returns the maximum size of an input in bytes, and the timeout for an input in seconds.
     fn bounds(self) -> (u32, u32) {
         match self {
             Self::Request | Self::Grant => (4096, 10),
             Self::Schema => (8192, 30),
             Self::Component => (8192, 60),
-            // They make their own inputs.
+            // These targets generate their own inputs.
             Self::Hostcalls | Self::Clients => (0, 0),
         }
     }
@@ -83,7 +84,7 @@ impl Target {
         }
         let (name, (length, timeout)) = (self.name(), self.bounds());
         let fuzz = workspace.root.join("fuzz");
-        // New inputs are kept separately, because the corpus in the repository is small.
+        // New inputs are stored separately, to keep the corpus in the repository small.
         let found = fuzz.join("target/corpus").join(name);
         std::fs::create_dir_all(&found).with_context(|| format!("failed to create {}", found.display()))?;
         // The cargo that runs this belongs to another toolchain.
@@ -96,14 +97,15 @@ impl Target {
         if dictionary.is_file() {
             cargo.arg(format!("-dict={}", dictionary.display()));
         }
-        // The check of a schema measures the stack by the addresses of locals, which this option would move elsewhere.
+        // Schema validation measures the stack depth by the addresses of local variables. This
+        // option would move them off the stack.
         cargo.env("ASAN_OPTIONS", "detect_stack_use_after_return=0");
-        // Known findings in dependencies, with the reasons.
+        // A list of known findings in dependencies, with the reasons.
         let known = fuzz.join("leaks.txt");
         cargo.env("LSAN_OPTIONS", format!("suppressions={}:print_suppressions=0", known.display()));
         let memory = Path::new("/dev/shm");
         if memory.is_dir() {
-            // Plugins and compiled code are created and deleted by the thousand.
+            // The targets create and delete thousands of plugins and compiled files.
             cargo.env("TMPDIR", memory);
         }
         // These variables of cargo and rustup would select this toolchain again.
@@ -112,7 +114,7 @@ impl Target {
     }
 }
 
-/// `cargo xtask fuzz`.
+/// Runs `cargo xtask fuzz`.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let targets = options.target.map_or_else(|| Target::value_variants().to_vec(), |target| vec![target]);
     if targets.iter().any(|target| target.program().is_none()) {

@@ -1,4 +1,5 @@
-//! `cargo xtask languages`: a project in each language, made and built as its author would, and called by a client.
+//! `cargo xtask languages`: creates and builds a plugin project in each language as an author
+//! would, and calls it with a client.
 
 pub(crate) mod project;
 mod table;
@@ -31,11 +32,11 @@ pub(crate) struct Options {
     warm: bool,
 }
 
-/// What to do.
+/// The languages to test and the mode of the run.
 #[derive(Clone, Copy)]
 struct Plan<'a> {
     languages: &'a [Language],
-    /// Whether what is missing for one of them is an error.
+    /// If set, a missing tool for one of the languages is an error.
     asked: bool,
     beginning: Beginning,
 }
@@ -61,31 +62,32 @@ pub(crate) enum Language {
     Zig,
 }
 
-/// What setting up a project installs in it. It is large, and the same for all of a language's projects.
+/// The folders that the setup of a project installs into. They are large and the same for all
+/// projects of a language.
 const INSTALLED: [&str; 2] = [".venv", "node_modules"];
 
-/// What of an earlier run is used again. Downloads always are.
+/// The results of an earlier run that are reused. Downloads are always reused.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Beginning {
-    /// Nothing else: what is measured is what an author sees the first time.
+    /// Only downloads are reused. The measured times are those of an author's first build.
     Cold,
-    /// What is installed and compiled: the same is tested, and sooner.
+    /// Installed packages and compiled files are reused. The tests are the same and faster.
     Warm,
 }
 
-/// Where everything is, under `target/languages`.
+/// The folders under `target/languages`.
 struct Folders {
-    /// The projects, written anew each time.
+    /// The projects, which are created again in each run.
     projects: PathBuf,
-    /// The one folder that is served.
+    /// The plugin folder of the server.
     plugins: PathBuf,
-    /// What the server compiles.
+    /// The compile cache of the server.
     cache: PathBuf,
-    /// One plugin at a time, to measure it.
+    /// A plugin folder that contains one plugin at a time, to measure its compilation.
     alone: PathBuf,
 }
 
-/// Everything that a language's plugins are made with.
+/// The environment that builds the plugins of all languages.
 struct Shop<'a> {
     workspace: &'a Workspace,
     server: &'a Path,
@@ -93,14 +95,14 @@ struct Shop<'a> {
     machine: Machine,
 }
 
-/// How building for one language ended.
+/// The outcome of the build for one language.
 enum Made {
     Plugins(Vec<Row>),
-    /// What the machine does not have.
+    /// The tool that is missing on the machine.
     Missing(String),
 }
 
-/// `cargo xtask languages`.
+/// Runs `cargo xtask languages`.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
     let server = Builder::new(workspace).server(Profile::Dev)?;
     let asked = options.all || !options.languages.is_empty();
@@ -113,13 +115,14 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
     result.map(|()| ExitCode::SUCCESS)
 }
 
-/// The step of the tests: every language.
+/// Runs the test step, with every language.
 pub(crate) fn test(workspace: &Workspace, server: &Path, tally: &mut Tally) -> Result<()> {
     let plan = Plan { languages: Language::value_variants(), asked: true, beginning: Beginning::Warm };
     check(workspace, server, plan, tally)
 }
 
-/// Builds and calls the plugins of these languages. One that fails leaves the others to be tried.
+/// Builds and calls the plugins of the planned languages. If one language fails, continues with the
+/// others.
 fn check(workspace: &Workspace, server: &Path, plan: Plan<'_>, tally: &mut Tally) -> Result<()> {
     let shop = Shop::open(workspace, server, plan.beginning)?;
     let (mut rows, mut offered, mut failed) = (Vec::new(), Vec::new(), Vec::new());
@@ -178,7 +181,8 @@ impl<'a> Shop<'a> {
         Ok(Self { workspace, server, folders, machine })
     }
 
-    /// Builds a language's template, its form without an SDK, the acceptance plugin, and the examples.
+    /// Builds a language's template, its template without an SDK, the acceptance plugin, and the
+    /// examples.
     fn make(&self, language: Language) -> Result<Made> {
         let name = language.name();
         let sample = self.new_project(language, &format!("sample-{name}"), false)?;
@@ -188,7 +192,7 @@ impl<'a> Shop<'a> {
         let mut rows = vec![self.build(&sample, "")?];
         if self.workspace.root.join("plugin-sdk").join(&name).join("plain").is_dir() {
             let plain = self.new_project(language, &format!("plain-{name}"), true)?;
-            // Its functions are called the same in every language.
+            // The functions have the same names in every language, so each plugin has a prefix.
             rows.push(self.build(&plain, &format!("prefix = \"{}\"\n", plain.manifest.name))?);
         }
         let mut acceptance = Project::read(&self.workspace.root.join("tests/languages").join(&name))?;
@@ -207,7 +211,8 @@ impl<'a> Shop<'a> {
         Ok(Made::Plugins(rows))
     }
 
-    /// Makes a project as an author would. What was installed in the one of an earlier run is installed in this one.
+    /// Creates a project as an author would. Moves the installed packages of an earlier run into
+    /// the new project.
     fn new_project(&self, language: Language, name: &str, plain: bool) -> Result<Project> {
         let folder = self.folders.projects.join(name);
         let before = self.folders.projects.join(format!("{name}.before"));
@@ -232,7 +237,8 @@ impl<'a> Shop<'a> {
         Project::read(&folder)
     }
 
-    /// Runs a project's commands, puts what they make into the plugin folder, and has it compiled.
+    /// Runs a project's commands, copies the output into the plugin folder, and compiles the
+    /// plugin.
     fn build(&self, project: &Project, grant: &str) -> Result<Row> {
         let run = |lines: &[String]| lines.iter().try_for_each(|line| self.machine.run(project, line));
         let setup = Took::of(|| run(&project.manifest.setup))?;
@@ -254,7 +260,7 @@ impl<'a> Shop<'a> {
         Ok(row)
     }
 
-    /// Compiles the plugin that is alone, into the store that the server will find it in.
+    /// Compiles the plugin in the single-plugin folder, into the compile cache of the server.
     fn compile(&self) -> Result<()> {
         let mut compile = Command::new(self.server);
         compile.args(["compile", "--plugins"]).arg(&self.folders.alone);
@@ -262,7 +268,7 @@ impl<'a> Shop<'a> {
         project::quietly(&mut compile).context("`toolbay compile`")
     }
 
-    /// Has a real server serve all of them, and the official client call every tool.
+    /// Serves all plugins with a real server, and calls every tool with the official Python client.
     fn call(&self, languages: &[String], rows: &mut [Row], tally: &mut Tally) -> Result<()> {
         let mut client = clients::python_script(self.workspace, "languages.py")?;
         client.arg(self.server).arg(&self.folders.plugins).args(languages);
@@ -280,7 +286,8 @@ impl<'a> Shop<'a> {
     }
 }
 
-/// The projects in `examples`: those that are no crates of the workspace.
+/// Returns the projects in `examples` that have a project file, which excludes the crates of the
+/// workspace.
 fn examples(root: &Path) -> Result<Vec<Project>> {
     let folder = root.join("examples");
     let entries = fs::read_dir(&folder).with_context(|| format!("failed to read {}", folder.display()))?;
@@ -290,7 +297,8 @@ fn examples(root: &Path) -> Result<Vec<Project>> {
     folders.iter().map(|folder| Project::read(folder)).collect()
 }
 
-/// Links to what is installed for one project in the folder of another, which needs the same.
+/// Symbolic links from one project to the installed packages of another, which has the same
+/// requirements.
 struct Lent(Vec<PathBuf>);
 
 impl Lent {
@@ -299,10 +307,10 @@ impl Lent {
         for name in INSTALLED {
             let (installed, link) = (owner.join(name), borrower.join(name));
             if link.is_symlink() {
-                // Of a run that was interrupted.
+                // The link is left over from a run that was interrupted.
                 fs::remove_file(&link).with_context(|| format!("failed to remove {}", link.display()))?;
             }
-            // What somebody installed there by hand is theirs to use.
+            // Packages that the user has installed in the project are used instead.
             if installed.is_dir() && !link.exists() {
                 std::os::unix::fs::symlink(&installed, &link)
                     .with_context(|| format!("failed to link {}", link.display()))?;
@@ -312,7 +320,7 @@ impl Lent {
         Ok(lent)
     }
 
-    /// Removes the commands that would install what is lent.
+    /// Removes the setup commands that would install the linked packages.
     fn shorten(&self, setup: &mut Vec<String>) {
         let lends = |name: &str| self.0.iter().any(|link| link.ends_with(name));
         setup.retain(|line| {
@@ -326,7 +334,7 @@ impl Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         for link in &self.0 {
-            // One that stays is replaced by the next run.
+            // The next run replaces a link that cannot be removed.
             let _ = fs::remove_file(link);
         }
     }
@@ -340,7 +348,7 @@ fn create(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))
 }
 
-/// Makes a folder that has nothing in it.
+/// Creates an empty folder. Removes the existing content.
 fn empty(folder: &Path) -> Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder).with_context(|| format!("failed to empty {}", folder.display()))?;
@@ -359,7 +367,7 @@ mod tests {
 
     fn dependencies(manifest: &toml::Table) -> Vec<(String, toml::Value)> {
         let all = manifest["dependencies"].as_table().unwrap().clone().into_iter();
-        // Whether one is optional is up to each crate.
+        // Ignore `optional`, which each crate sets on its own.
         let plain = |(name, mut value): (String, toml::Value)| {
             if let Some(table) = value.as_table_mut()
                 && table.remove("optional").is_some()

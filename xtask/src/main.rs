@@ -1,5 +1,6 @@
-//! The project's own commands: `cargo xtask build`, `test`, `clients`, `languages`, `toolchains`, `conformance`, `demo`, `soak`, `durability`,
-//! `bench`, `stress`, `dist`, `fuzz`, `miri`, `measure`.
+//! The project's own commands: `cargo xtask build`, `test`, `clients`, `languages`, `toolchains`,
+//! `conformance`, `demo`, `soak`, `durability`, `stress`, `bench`, `dist`, `fuzz`, `miri`,
+//! `measure`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "these commands talk to the person who runs them")]
 

@@ -1,4 +1,5 @@
-//! `cargo xtask miri`: runs the tests of the host's unsafe code under Miri, on code that is compiled beforehand.
+//! `cargo xtask miri`: runs the tests of the host's unsafe code under Miri, with WebAssembly code
+//! that is compiled beforehand.
 
 use std::fs;
 use std::process::Command;
@@ -12,20 +13,20 @@ use toolbay_testkit::workspace::{HOST, Workspace};
 /// The crate with the unsafe code.
 const CRATE: &str = "toolbay-sandbox";
 
-/// The tests of the unsafe code.
+/// The path prefix of the tests of the unsafe code.
 const TESTS: &str = "cache::code::tests::";
 
-/// The one of them that writes what Miri opens, which the variable [`FOLDER`] tells where.
+/// The test that writes the compiled code for Miri into the folder in the variable [`FOLDER`].
 const WRITER: &str = "code_for_miri_is_written";
 
-/// Names the folder with the compiled code.
+/// The environment variable with the folder of the compiled code.
 const FOLDER: &str = "TOOLBAY_MIRI";
 
-/// What Miri allows beyond what it does by itself: reading the compiled code, and the pointers that Wasmtime gets back
-/// from integers of its interpreter.
+/// Additional permissions for Miri: reading the compiled code, and the pointers that Wasmtime's
+/// interpreter converts from integers.
 const FLAGS: &str = "-Zmiri-disable-isolation -Zmiri-permissive-provenance";
 
-/// `cargo xtask miri`.
+/// Runs `cargo xtask miri`.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     ensure_miri()?;
     let folder = workspace.target.join("miri-code");
@@ -34,7 +35,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
 
     println!("{}", terminal::bold("\n==> code for Miri"));
     let mut cargo = command::cargo(&workspace.root);
-    // With the server's crate, dependencies have the features that they were compiled with for it.
+    // The server's crate is selected too, so that dependencies have the same features as in its
+    // build and are not compiled again.
     cargo.args(["test", "--package", HOST, "--package", CRATE, "--lib", "--", "--ignored", "--exact"]);
     command::run(cargo.arg(format!("{TESTS}{WRITER}")).env(FOLDER, &folder))?;
 

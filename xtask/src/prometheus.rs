@@ -1,4 +1,5 @@
-//! Prometheus and promtool: those of the system, or the package of Debian and Ubuntu, unpacked into `target/prometheus`.
+//! Provides Prometheus and promtool: those of the system, or those of the Debian and Ubuntu
+//! package, unpacked into `target/prometheus`.
 
 use std::path::PathBuf;
 
@@ -7,15 +8,15 @@ use toolbay_testkit::workspace::Workspace;
 
 use crate::debian::Package;
 
-/// What the tests use of it.
+/// The package and the programs that the tests use.
 const PROMETHEUS: Package =
     Package { name: "prometheus", programs: &["prometheus", "promtool"], folder: "usr/bin", with_libraries: false };
 
-/// The folder with both programs.
+/// Returns the folder that contains both programs.
 ///
 /// # Errors
 ///
-/// The system has neither Prometheus nor the means to get the package.
+/// Fails if the system neither has Prometheus nor can download the package.
 pub(crate) fn install(workspace: &Workspace) -> Result<PathBuf> {
     let installed = workspace.target.join("prometheus");
     let programs = PROMETHEUS

@@ -7,20 +7,21 @@ use anyhow::Result;
 use toolbay_testkit::Listener;
 use toolbay_testkit::command;
 
-/// Compiles the plugins of a folder into the compile cache under `root`, so that servers start faster.
+/// Compiles the plugins of a folder into the compile cache under `root`, so that servers load them
+/// faster.
 pub(crate) fn compile(program: &Path, plugins: &Path, root: &Path) -> Result<()> {
     let mut compile = Command::new(program);
     compile.args(["compile", "--plugins"]).arg(plugins).env("XDG_CACHE_HOME", root.join("cache"));
     command::output(&mut compile).map(drop)
 }
 
-/// Starts `program` on a folder, with every HTTP transport and the compile cache under `root`. Dropping the listener
-/// kills the server.
+/// Starts `program` on a folder, with every HTTP transport and the compile cache under `root`.
+/// Dropping the listener kills the server.
 pub(crate) fn start(program: &Path, plugins: &Path, root: &Path) -> Result<Listener> {
     start_with(program, plugins, root, |_| {})
 }
 
-/// The same, after `change` has changed how it is started.
+/// Like [`start`], after `change` has modified the command.
 pub(crate) fn start_with(
     program: &Path,
     plugins: &Path,

@@ -1,4 +1,4 @@
-//! `cargo xtask stress`: the black-box tests and the clients on a machine that is busy with something else.
+//! `cargo xtask stress`: runs the black-box tests and the clients on a busy machine.
 
 mod busy_loops;
 
@@ -29,9 +29,9 @@ pub(crate) struct Options {
     filter: Option<String>,
 }
 
-/// `cargo xtask stress`.
+/// Runs `cargo xtask stress`.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
-    // Nothing is measured, but a build with the loops running takes three times as long.
+    // The build runs before the loops start, because it would take three times as long with them.
     let built = build::build(workspace)?;
     let mut select = vec!["--package", HOST, "--test", "it"];
     nextest::build(workspace, &select)?;
@@ -54,7 +54,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
     Ok(if failures.is_empty() && total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// One run of everything. The loops end with it.
+/// Runs the tests and the clients once. The loops stop at the end.
 fn take(
     workspace: &Workspace,
     loops: u16,

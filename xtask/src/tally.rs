@@ -1,4 +1,4 @@
-//! Counts tests by the output of their programs.
+//! Counts passed and failed tests from the output of test programs.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -8,24 +8,25 @@ use anstream::println;
 use anyhow::{Result, bail};
 use toolbay_testkit::command;
 
-/// How many tests passed and failed.
+/// Numbers of passed and failed tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// Passed.
+    /// Number of passed tests.
     pub(crate) passed: u64,
-    /// Failed.
+    /// Number of failed tests.
     pub(crate) failed: u64,
 }
 
 impl Tally {
-    /// The counts in a line of cargo's test harness: `test result: ok. 3 passed; 0 failed; …`.
+    /// Parses a line of cargo's test harness: `test result: ok. 3 passed; 0 failed; …`.
     pub(crate) fn of_harness(line: &str) -> Option<Self> {
         let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
         let mut counts = counts.split("; ");
         Some(Self { passed: number(counts.next()?, "passed")?, failed: number(counts.next()?, "failed")? })
     }
 
-    /// The counts in a report in `JUnit` form: `<testsuites name="…" tests="3" failures="1" errors="0" …>`.
+    /// Parses a report in `JUnit` format: `<testsuites name="…" tests="3" failures="1" errors="0"
+    /// …>`.
     pub(crate) fn of_junit(report: &str) -> Option<Self> {
         let (_, suites) = report.split_once("<testsuites ")?;
         let (attributes, _) = suites.split_once('>')?;
@@ -37,13 +38,14 @@ impl Tally {
         Some(Self { passed: count("tests")?.checked_sub(failed)?, failed })
     }
 
-    /// The counts in a line of our own: `3 passed, 0 failed`.
+    /// Parses a line in our own format: `3 passed, 0 failed`.
     pub(crate) fn of_line(line: &str) -> Option<Self> {
         let (passed, failed) = line.split_once(", ")?;
         Some(Self { passed: number(passed, "passed")?, failed: number(failed, "failed")? })
     }
 
-    /// Runs a program that tests, and counts with what `read` makes of its lines.
+    /// Runs a test program and adds the counts that `read` extracts from each line. Fails if the
+    /// program fails.
     pub(crate) fn count(&mut self, program: &mut Command, mut read: impl FnMut(&str) -> Option<Self>) -> Result<()> {
         let before = self.failed;
         let ok = command::stream(program, |line| *self += read(line).unwrap_or_default())?;
@@ -56,10 +58,12 @@ impl Tally {
         }
     }
 
-    /// Runs a program that says what it checks, and at the end how many checks there were, in a [line](Self::of_line) of our own.
+    /// Runs a test program that prints its checks and, at the end, the counts in [our own
+    /// format](Self::of_line). Prints all lines except the counts.
     pub(crate) fn count_lines(&mut self, program: &mut Command) -> Result<()> {
         self.count(program, |line| {
-            // Its own count is part of the total, and must not be mistaken for it.
+            // The program's counts are part of the total. They are not printed, because they could
+            // be mistaken for the total.
             let count = Self::of_line(line);
             if count.is_none() {
                 println!("{line}");

@@ -44,7 +44,7 @@ pub(crate) struct Options {
     skip: Vec<String>,
 }
 
-/// `cargo xtask test`.
+/// Runs `cargo xtask test`.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
     let steps: Vec<&Step> = STEPS.iter().filter(|step| options.wants(step)).collect();
     if steps.is_empty() {
@@ -71,7 +71,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
     Ok(conclude(&ended))
 }
 
-/// The name of a step.
+/// Returns a parser that accepts the name of a step.
 fn step() -> impl clap::builder::TypedValueParser<Value = String> {
     let names = STEPS.iter().map(|step| PossibleValue::new(step.name).help(step.about));
     PossibleValuesParser::new(names).map(|name| name)
@@ -85,7 +85,7 @@ impl Options {
     }
 }
 
-/// Prints the outcome of all steps.
+/// Prints the outcome of all steps and returns the exit code.
 fn conclude(ended: &[Ended]) -> ExitCode {
     println!();
     let mut total = Tally::default();

@@ -20,7 +20,7 @@ pub(crate) fn ensure_target(workspace: &Workspace) -> Result<()> {
 
 /// Installs a component of the toolchain if its program is missing.
 pub(crate) fn ensure_component(workspace: &Workspace, component: &str, program: &str) -> Result<()> {
-    // The programs of a toolchain are in one folder, but on some systems not below the sysroot.
+    // On some systems, the programs of a toolchain are not below the sysroot.
     if sysroot(workspace)?.join("bin").join(program).is_file() || starts(program) {
         return Ok(());
     }

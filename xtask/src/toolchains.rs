@@ -1,6 +1,8 @@
-//! `cargo xtask toolchains`: what compilers and packagers make by default, with nothing for Toolbay, is served and called.
+//! `cargo xtask toolchains`: builds plugins with the default settings of compilers and packagers
+//! that have no support for Toolbay, and calls every tool.
 //!
-//! Each folder of `tests/toolchains` is a project of one of them. What its tools must answer is in `calls.json`.
+//! Each folder in `tests/toolchains` is a project of one compiler or packager. `calls.json`
+//! contains the expected results of the tools.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,10 +18,10 @@ use crate::clients;
 use crate::languages::project::{Machine, Project};
 use crate::tally::Tally;
 
-/// The projects that are MCP servers: every client calls their tools.
+/// The projects that are MCP servers, whose tools all clients call.
 const SERVERS: [&str; 2] = ["mcp-rust", "mcp-typescript"];
 
-/// `cargo xtask toolchains`.
+/// Runs `cargo xtask toolchains`.
 pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
     let server = Builder::new(workspace).server(Profile::Dev)?;
     let mut tally = Tally::default();
@@ -28,7 +30,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
     result.map(|()| ExitCode::SUCCESS)
 }
 
-/// The step of the tests.
+/// Runs the test step.
 pub(crate) fn test(workspace: &Workspace, server: &Path, tally: &mut Tally) -> Result<()> {
     let sources = workspace.root.join("tests/toolchains");
     let target = workspace.target.join("toolchain-plugins");
@@ -49,7 +51,7 @@ pub(crate) fn test(workspace: &Workspace, server: &Path, tally: &mut Tally) -> R
         }
     }
     tally.failed += failed.len() as u64;
-    // While the grants allow nothing.
+    // This client runs first, while the grants still allow nothing.
     let mut others = clients::node_script(workspace, "servers.mjs")?;
     others.arg(server).arg(&plugins).args(SERVERS);
     let mut client = clients::python_script(workspace, "toolchains.py")?;
@@ -60,7 +62,7 @@ pub(crate) fn test(workspace: &Workspace, server: &Path, tally: &mut Tally) -> R
     if failed.is_empty() { Ok(()) } else { bail!("not built: {}", failed.join(", ")) }
 }
 
-/// The folders of projects, in the order of their names.
+/// Returns the folders of the projects, sorted by name.
 fn projects(sources: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(sources).with_context(|| format!("failed to read {}", sources.display()))?;
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -69,7 +71,8 @@ fn projects(sources: &Path) -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// Builds a copy of a project, in which earlier runs have installed what it needs, and puts what it makes into `plugins`.
+/// Builds a copy of a project and copies the output into `plugins`. Reuses the copy of an earlier
+/// run, with its installed packages.
 fn build(machine: &Machine, source: &Path, copy: &Path, plugins: &Path) -> Result<()> {
     fs::create_dir_all(copy).with_context(|| format!("failed to create {}", copy.display()))?;
     for entry in fs::read_dir(source)?.flatten() {
@@ -82,7 +85,7 @@ fn build(machine: &Machine, source: &Path, copy: &Path, plugins: &Path) -> Resul
     if let Some(missing) = machine.provide(&project.manifest.requires)? {
         bail!("{missing}");
     }
-    // What it installs is pinned by these commands: the same ones have the same effect.
+    // The setup commands pin the versions of the packages, so the same commands need not run again.
     let (setup, stamp) = (project.manifest.setup.join("\n"), copy.join("set-up"));
     if fs::read_to_string(&stamp).ok().as_ref() != Some(&setup) {
         project.manifest.setup.iter().try_for_each(|line| machine.run(&project, line))?;
@@ -90,7 +93,7 @@ fn build(machine: &Machine, source: &Path, copy: &Path, plugins: &Path) -> Resul
     }
     project.manifest.build.iter().try_for_each(|line| machine.run(&project, line))?;
     project.copy_into(plugins)?;
-    // Several of them offer tools of the same names.
+    // Several projects have tools with the same names, so each plugin has a prefix.
     let name = &project.manifest.name;
     fs::write(plugins.join(name).with_extension("toml"), format!("prefix = \"{name}\"\n"))
         .with_context(|| format!("failed to write the grant of {name}"))

@@ -1,4 +1,4 @@
-//! Fetches web pages as Markdown. The grant says from where.
+//! Fetches web pages as Markdown. The grant lists the allowed hosts.
 
 mod page;
 
@@ -9,10 +9,10 @@ use toolbay_plugin::http::{self, Response};
 use toolbay_plugin::prelude::*;
 use url::Url;
 
-/// Redirects that are followed. The host checks the request to each target as it checks the first.
+/// Maximum number of redirects. The host checks the request to each target like the first one.
 const REDIRECTS: usize = 5;
 
-/// Bytes of a page that are read.
+/// Maximum size of a page, in bytes.
 const PAGE: u64 = 2 << 20;
 
 #[derive(Deserialize, JsonSchema)]
@@ -54,7 +54,7 @@ fn fetch(args: Page) -> Result<String> {
     page::part(&text, &url, args.start, args.length, whole)
 }
 
-/// The page that an address leads to, and its own address.
+/// Follows redirects. Returns the final URL and its response.
 fn follow(mut url: Url) -> Result<(Url, Response)> {
     for _ in 0..=REDIRECTS {
         let response = http::get(url.as_str())
@@ -70,5 +70,5 @@ fn follow(mut url: Url) -> Result<(Url, Response)> {
     bail!("the page redirects more than {REDIRECTS} times, at last to {url}");
 }
 
-// The crate has the same name.
+// The path is needed because the crate has the same name as the function.
 export!(crate::fetch);

@@ -1,27 +1,28 @@
-//! What comes back, as text for a model.
+//! Converts fetched pages to text for a model.
 
 use htmd::{HtmlToMarkdown, Node};
 use std::rc::Rc;
 use toolbay_plugin::prelude::*;
 use url::Url;
 
-/// Parts of a page that are no text, or are on every page of a site.
+/// Elements that contain no text, or that are repeated on every page of a site.
 const SKIPPED: [&str; 9] = ["head", "script", "style", "noscript", "svg", "iframe", "nav", "footer", "form"];
 
-/// How deep elements can be nested. The converter calls itself for each level, and the stack is bounded.
+/// Maximum nesting of elements. The converter is recursive, and the stack is bounded.
 const DEPTH: usize = 400;
 
-/// What a page is, as its server says.
+/// The kind of a page, according to its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A document to convert.
     Html,
-    /// What is readable as it is.
+    /// Text that is readable as it is.
     Text,
 }
 
 impl Kind {
-    /// The kind of a `Content-Type`. A server that says nothing most likely has a document.
+    /// Returns the kind for a `Content-Type`. Without the header, the page is most likely a
+    /// document.
     pub(crate) fn of(header: Option<&str>) -> Result<Self> {
         let Some(header) = header else { return Ok(Self::Html) };
         let kind = header.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -33,7 +34,7 @@ impl Kind {
         }
     }
 
-    /// The page as Markdown.
+    /// Converts the page to Markdown.
     pub(crate) fn markdown(self, page: &str) -> Result<String> {
         match self {
             Self::Html => {
@@ -49,7 +50,7 @@ impl Kind {
     }
 }
 
-/// Whether no element is nested too deep.
+/// Returns whether all elements are within the maximum nesting.
 fn is_shallow(document: &Rc<Node>) -> bool {
     let mut level = vec![Rc::clone(document)];
     for _ in 0..DEPTH {
@@ -61,7 +62,7 @@ fn is_shallow(document: &Rc<Node>) -> bool {
     false
 }
 
-/// A part of the text, and where the next one begins.
+/// Returns a part of the text, and where the next part starts.
 pub(crate) fn part(text: &str, url: &Url, start: usize, length: usize, whole: bool) -> Result<String> {
     let characters = text.chars().count();
     if start > 0 && start >= characters {

@@ -1,4 +1,4 @@
-//! Opens issues on GitHub. The host adds the token to the requests: the plugin never has it.
+//! Opens issues on GitHub. The host adds the token to the requests; the plugin never has it.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -24,7 +24,7 @@ struct NewIssue {
     labels: Vec<String>,
 }
 
-/// What GitHub is sent.
+/// The body of the request to GitHub.
 #[derive(Serialize)]
 struct Sent<'a> {
     title: &'a str,
@@ -42,7 +42,7 @@ struct Issue {
     url: String,
 }
 
-/// GitHub's words for what went wrong.
+/// The error body of GitHub.
 #[derive(Default, Deserialize)]
 struct Complaint {
     #[serde(default)]
@@ -66,7 +66,7 @@ fn github_create_issue(args: NewIssue, ctx: &Context) -> Result<Json<Issue>> {
     Err(refusal(&args.repository, response))
 }
 
-/// The repository, if it cannot lead to another place of the API.
+/// Returns the repository, if its name cannot lead to another endpoint of the API.
 fn repository(name: &str) -> Result<&str> {
     match name.split_once('/') {
         Some((_, "." | "..")) | None => invalid!("`repository` is owner/name, such as octocat/hello-world, not {name}"),
@@ -74,7 +74,7 @@ fn repository(name: &str) -> Result<&str> {
     }
 }
 
-/// What the model is told of a response without an issue.
+/// Returns the error message for a response without an issue.
 fn refusal(repository: &str, response: Response) -> Error {
     let (status, limited) = (response.status(), response.header("x-ratelimit-remaining") == Some("0"));
     let said = response.json().unwrap_or_else(|_| Complaint::default()).message;

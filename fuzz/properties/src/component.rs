@@ -22,19 +22,19 @@ use toolbay_sandbox::Sandbox;
 
 use crate::plain_line::is_plain_line;
 
-/// The id of the only plugin.
+/// ID of the only plugin.
 const ID: &str = "plugin";
 
-/// The number of its tools that are called.
+/// Maximum number of its tools that are called.
 const CALLED: usize = 3;
 
-/// Fuel: enough to get somewhere, so little that a loop ends soon.
+/// Fuel limit: enough to reach interesting code, but a loop ends soon.
 const FUEL: u64 = 5_000_000;
 
-/// The same for time.
+/// Time limit, chosen like [`FUEL`].
 const TIMEOUT: Duration = Duration::from_millis(300);
 
-/// Longest text about a file: a reason, and the mark that it was cut.
+/// Maximum length of a message about a file: a reason, and the mark that it was truncated.
 const TEXT: usize = 2_100;
 
 /// A server that compiles in this process and otherwise works like any other.
@@ -48,7 +48,7 @@ pub struct Components {
 }
 
 impl Components {
-    /// A server with its plugin folder and its compile cache in `folder`.
+    /// Creates a server with its plugin folder and its compile cache in `folder`.
     ///
     /// # Errors
     ///
@@ -115,13 +115,14 @@ impl Components {
         self.empty_cache();
     }
 
-    /// A loader that remembers no earlier load.
+    /// Loads the plugin with a new loader, which has no state of earlier loads.
     async fn load(&self) -> Result<LoadOutcome, LoadError> {
         let plugins = self.config.plugins.clone();
         Arc::new(PluginLoader::new(self.sandbox.clone(), self.config.rules(), plugins)).load(ID.to_owned()).await
     }
 
-    /// A loaded component must be in the compile cache, and opening it there must give the same.
+    /// Loads the component again. It must be in the compile cache, and loading it from there must
+    /// give the same result.
     async fn again(&self, first: &LoadOutcome) {
         let digest = first.plugin.component.digest;
         assert!(self.sandbox.open_cached(digest).is_some(), "it is not in the compile cache");
@@ -159,7 +160,7 @@ impl Components {
         }
     }
 
-    /// The same input must take the same path again.
+    /// Clears the compile cache, so that the same input takes the same path again.
     fn empty_cache(&self) {
         let files = fs::read_dir(&self.cache).into_iter().flatten().flatten();
         files.for_each(|file| drop(fs::remove_file(file.path())));
@@ -204,7 +205,7 @@ fn judge(answer: &CallResult) {
     }
 }
 
-/// Checks what a guest reports while it runs: cleaned text, and increasing progress.
+/// Checks the output of a running guest: sanitized text, and increasing progress.
 struct Watcher;
 
 impl CallObserver for Watcher {

@@ -1,4 +1,4 @@
-//! Properties of any text that an operator writes: a grant, a configuration, variables.
+//! Properties of any text that an operator writes: a grant, a configuration, and variables.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,7 +29,8 @@ const FOLDER: &str = "/home/operator/plugins";
 /// The plugin's only tool.
 const TOOL: &str = "tool";
 
-/// Terms that a person who writes TOML should not have to know. Quotations of the text may contain them.
+/// Internal terms that an author of TOML does not need to know. Quotations of the text may contain
+/// them.
 const INTERNALS: [&str; 17] = [
     "struct ",
     "enum ",
@@ -50,17 +51,17 @@ const INTERNALS: [&str; 17] = [
     FOLDER,
 ];
 
-/// The longest time after which a busy server may ask a client to retry.
+/// Maximum retry time that a busy server may report to a client.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// What all servers here share. No guest runs.
+/// Resources that all servers here share. No guest runs.
 pub struct Grants {
     sandbox: Sandbox,
     runtime: Runtime,
 }
 
 impl Grants {
-    /// A sandbox, and a runtime for the protocol.
+    /// Creates a sandbox, and a runtime for the protocol.
     ///
     /// # Errors
     ///
@@ -72,9 +73,10 @@ impl Grants {
         Ok(Self { sandbox: Sandbox::new(settings)?, runtime })
     }
 
-    /// Reads the text as a grant and as a configuration, or, if it contains a line `---`, as one before it and the
-    /// other after it. Lines of a configuration that begin with `TOOLBAY_` are variables. A server must be able to
-    /// start with everything that is accepted.
+    /// Parses the text as a grant and as a configuration. If the text contains a line `---`, the
+    /// part before it is the grant and the part after it is the configuration. Lines of a
+    /// configuration that start with `TOOLBAY_` are variables. A server must be able to start with
+    /// every accepted configuration.
     ///
     /// # Panics
     ///
@@ -110,12 +112,12 @@ impl Grants {
         }
     }
 
-    /// Serves a client with this configuration. Its first call must reach the plugin, and each further one must reach
-    /// it or get a time to retry that is soon enough.
+    /// Serves a client with this configuration. The first call must reach the plugin. Each further
+    /// call must reach it or be rejected with a short retry time.
     fn serve(&self, config: &Config, plugin: Plugin) {
         assert!(config.clamp_messages().iter().all(|clamp| is_plain_line(clamp)), "{:?}", config.clamp_messages());
         assert!(config.sandbox().is_ok());
-        // When a plugin crashes, this is added to the clock.
+        // When a plugin crashes, this duration is added to the clock.
         assert!(Instant::now().checked_add(config.breaker.rest).is_some(), "{:?}", config.breaker);
         let rates = [config.client_rate_limit, plugin.terms.rate_limit.map(|rate| rate.limit)];
         let longest = rates.into_iter().flatten().map(|rate| rate.per).max();
@@ -154,7 +156,8 @@ impl Grants {
     }
 }
 
-/// A component with one tool and without code: a call that is admitted ends with an internal error.
+/// Returns a component with one tool and without code: an admitted call ends with an internal
+/// error.
 fn component() -> LoadedComponent {
     let schema = r#"{"type":"object"}"#.to_owned();
     let tool = ToolDefinition { name: TOOL.to_owned(), input_schema: schema, ..ToolDefinition::default() };
@@ -162,7 +165,7 @@ fn component() -> LoadedComponent {
     LoadedComponent::without_code(ComponentContents::check(description).unwrap_or_else(|error| unreachable!("{error}")))
 }
 
-/// The terms of an accepted grant, unless one of its secrets cannot be redacted.
+/// Returns the terms of an accepted grant, unless one of its secrets cannot be redacted.
 fn granted(rules: &LoadPolicy, component: &LoadedComponent, grant: Grant, text: &str) -> Option<PluginTerms> {
     for (key, value) in grant.config_values() {
         assert!(!value.contains("__toml") || text.contains("__toml"), "{key} = {value}");
@@ -186,14 +189,14 @@ fn granted(rules: &LoadPolicy, component: &LoadedComponent, grant: Grant, text: 
     Some(terms)
 }
 
-/// Whether a call was admitted. Such a call fails because the plugin has no code.
+/// Returns whether a call was admitted. Such a call fails because the plugin has no code.
 fn reached_plugin(answer: &Value) -> bool {
     let Some(code) = answer.pointer("/error/code") else { return false };
     assert_eq!(code, INTERNAL_ERROR, "{answer}");
     true
 }
 
-/// The time after which a rejected call can be retried.
+/// Returns the time after which a rejected call can be retried.
 fn retry_after(answer: &Value) -> Duration {
     let meta = |key: &str| answer.pointer(&format!("/result/_meta/dev.toolbay~1{key}"));
     let kind = meta("error").and_then(Value::as_str);
@@ -209,12 +212,12 @@ fn configuration(text: &str) -> Result<Config, String> {
     let (variables, lines): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with("TOOLBAY_"));
     let pair = |line: &&str| line.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
     let variables: Vec<(String, String)> = variables.iter().filter_map(pair).collect();
-    // An existing folder, so that the configuration is checked to its end.
+    // The directory must exist, so that the whole configuration is checked.
     let flags = Flags { plugins: Some(".".into()), ..Flags::default() };
     Config::from_text(&lines.join("\n"), &variables, &flags).map_err(|error| error.to_string())
 }
 
-/// Whether no limit is above its ceiling.
+/// Returns whether no limit exceeds its ceiling.
 fn within(limits: &Limits, ceiling: &Limits) -> bool {
     limits.amounts().zip(ceiling.amounts()).all(|((_, limit), (_, most))| limit <= most)
 }

@@ -1,8 +1,10 @@
-//! Properties of untrusted input: one for each fuzz target, asserted while the host processes the input.
+//! Properties of untrusted input: one for each fuzz target, asserted while the host processes the
+//! input.
 //!
-//! The input is bytes, and a property that does not hold is a panic. The host is used through the public API of its
-//! crates, as any program can use it; none of them depends on this crate. The targets in `fuzz/` run the properties
-//! under a sanitizer. The tests below run them with the corpus, which contains every finding.
+//! The input is bytes, and a property that does not hold is a panic. The properties use the host
+//! only through the public API of its crates, and none of these crates depends on this one. The
+//! targets in `fuzz/` run the properties under a sanitizer. The tests below run them with the
+//! corpus, which contains every finding.
 
 mod component;
 mod grant;
@@ -24,7 +26,7 @@ mod tests {
 
     use super::*;
 
-    /// Every input in the corpus of a target, with its name.
+    /// Returns every input in the corpus of a target, with its name.
     fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus").join(target);
         let mut inputs: Vec<_> = fs::read_dir(folder)

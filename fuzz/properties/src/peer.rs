@@ -7,10 +7,10 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStrea
 use tokio::time::timeout;
 use toolbay_mcp::process_stdio::{StdinStream, StdoutStream};
 
-/// Bytes that are buffered until they are read.
+/// Size of the stream buffers, in bytes.
 const BUFFER: usize = 64 << 10;
 
-/// Longest wait for a response. No request here runs a guest.
+/// Maximum time to wait for a response. No request here runs a guest.
 const ANSWER: Duration = Duration::from_secs(9);
 
 /// One end of a session over a pair of streams.
@@ -21,7 +21,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// A client, and the streams for the server that serves it.
+    /// Creates a client, and the streams for the server that serves it.
     pub(crate) fn connected() -> (Self, StdinStream, StdoutStream) {
         let ((writer, reader), (server, answers)) = (duplex(BUFFER), duplex(BUFFER));
         let peer = Self { answers: BufReader::new(answers).lines(), writer, asked: 0 };
@@ -35,7 +35,7 @@ impl Peer {
         result(self.ask("initialize", &params).await)
     }
 
-    /// A page of the tools: their names, and the cursor of the next page.
+    /// Requests a page of the tools. Returns their names and the cursor of the next page.
     pub(crate) async fn list(&mut self, cursor: Option<&str>) -> (Vec<String>, Option<String>) {
         let params = cursor.map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
         let page = result(self.ask("tools/list", &params).await);
@@ -66,7 +66,7 @@ impl Peer {
     }
 }
 
-/// The result in this response, which must not be an error.
+/// Returns the result in this response, which must not be an error.
 fn result(mut answer: Value) -> Value {
     match answer.get_mut("result") {
         Some(result) => result.take(),

@@ -19,10 +19,10 @@ use toolbay_mcp::stdio;
 use crate::peer::Peer;
 use crate::stub::Stub;
 
-/// Longest line here: short, so that some lines are too long.
+/// Maximum length of a line, in bytes: short, so that some lines are too long.
 const LINE: usize = 1024;
 
-/// Bytes of responses that are buffered until they are read.
+/// Size of the buffer for responses, in bytes.
 const ANSWERS: usize = 64 << 10;
 
 /// A host with a few tools that respond at once.
@@ -31,11 +31,11 @@ pub struct Requests {
     runtime: Runtime,
 }
 
-/// The responses, with and without a request's id.
+/// Number of responses for each request ID, and without one.
 type Count = HashMap<Option<String>, usize>;
 
 impl Requests {
-    /// Starts it.
+    /// Creates the host and a runtime.
     ///
     /// # Errors
     ///
@@ -46,8 +46,8 @@ impl Requests {
         Ok(Self { host: Arc::new(host), runtime })
     }
 
-    /// Checks each line as a message, and all of them as the input of a session. The names of methods also serve as
-    /// names of tools, which a client must be able to list.
+    /// Checks each line as a message, and all lines as the input of a session. The names of methods
+    /// also serve as names of tools, which a client must be able to list.
     ///
     /// # Panics
     ///
@@ -56,7 +56,7 @@ impl Requests {
         let (mut expected, mut exact, mut names) = (Count::new(), true, BTreeSet::new());
         for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
             if line.len() > LINE {
-                // The id is found if it has arrived when the line is too long.
+                // The ID is reported only if it was received before the line became too long.
                 *expected.entry(None).or_default() += 1;
                 if let Some(id) = jsonrpc::id_of_truncated(line) {
                     *expected.entry(Some(text(&id))).or_default() += 1;
@@ -75,8 +75,8 @@ impl Requests {
         self.list(&names);
     }
 
-    /// Sends these bytes as a client that then disconnects. Counts the messages from the server, each of which must be
-    /// a response or a notification.
+    /// Sends these bytes as a client that then disconnects. Counts the messages from the server,
+    /// each of which must be a response or a notification.
     fn converse(&self, bytes: &[u8]) -> Count {
         let (reader, (writer, mut answers)) = (Cursor::new(bytes.to_vec()), duplex(ANSWERS));
         let mut written = Vec::new();
@@ -99,12 +99,13 @@ impl Requests {
         count
     }
 
-    /// Lists tools with these names, page by page: each must occur once, whatever its name does to a cursor.
+    /// Lists tools with these names, page by page. Each must occur once, even if its name is
+    /// unusual in a cursor.
     fn list(&self, names: &BTreeSet<String>) {
         if names.is_empty() {
             return;
         }
-        // A cursor is longer than the name in it.
+        // A cursor is longer than the name that it contains.
         let host = Arc::new(Stub::new(names.iter().cloned(), ByteSize::b(4 * LINE as u64)));
         let most = names.len();
         let (mut peer, reader, writer) = Peer::connected();
@@ -130,12 +131,12 @@ impl Requests {
     }
 }
 
-/// Checks one line. Adds the responses that it must have and the methods that it names. Returns false if there may be
-/// fewer responses.
+/// Checks one line. Adds the responses that it must have and the methods that it names. Returns
+/// false if there may be fewer responses.
 fn expect(line: &[u8], expected: &mut Count, names: &mut BTreeSet<String>) -> bool {
     let (messages, batch) = match jsonrpc::decode(line) {
         Ok(IncomingContent::Single(message)) => (vec![Ok(message)], false),
-        // Most revisions reject it as a whole.
+        // Most revisions reject a batch as a whole.
         Ok(IncomingContent::Batch(messages)) => {
             *expected.entry(None).or_default() += 1;
             (messages, true)
@@ -168,7 +169,7 @@ fn expect(line: &[u8], expected: &mut Count, names: &mut BTreeSet<String>) -> bo
     exact
 }
 
-/// A request that is encoded again must be the same request.
+/// Checks that a request that is encoded again is the same request.
 fn round_trip(request: &Request<'_>) {
     #[derive(Serialize)]
     struct Written<'a> {
@@ -187,7 +188,8 @@ fn round_trip(request: &Request<'_>) {
     assert_eq!(again.params.map(RawValue::get), request.params.map(RawValue::get));
 }
 
-/// A client must recognize its id: a string stays the same string, a number the same number.
+/// Checks that a client recognizes its ID: a string stays the same string, and a number the same
+/// number.
 fn same_id(line: &[u8], id: &RequestId) {
     #[derive(Deserialize)]
     struct Sent<'a> {
@@ -206,7 +208,7 @@ fn same_id(line: &[u8], id: &RequestId) {
     assert!(same, "the id {sent} is answered as {answered}");
 }
 
-/// An invalid message must get a short error.
+/// Checks that an invalid message gets a short error.
 fn refusal(error: &Error, length: usize) {
     assert!([PARSE_ERROR, INVALID_REQUEST].contains(&error.code), "{error:?}");
     for null_id in [true, false] {
@@ -216,7 +218,7 @@ fn refusal(error: &Error, length: usize) {
     }
 }
 
-/// Whether this is a notification: from a running call or from a subscription.
+/// Returns whether this is a notification from a running call or from a subscription.
 fn is_notification(message: &Value) -> bool {
     let Some(method) = message.get("method") else { return false };
     assert!(method.as_str().is_some_and(|method| method.starts_with("notifications/")), "{message}");
@@ -225,7 +227,7 @@ fn is_notification(message: &Value) -> bool {
     true
 }
 
-/// Checks that this is a response, and returns its id, if it has one.
+/// Checks that this is a response, and returns its ID if it has one.
 fn answered(answer: &Value) -> Option<String> {
     assert_eq!(answer.get("jsonrpc"), Some(&"2.0".into()), "{answer}");
     match (answer.get("result"), answer.get("error")) {

@@ -9,22 +9,23 @@ use toolbay_schema::{CheckBudget, JsonSchema};
 
 use crate::plain_line::is_plain_line;
 
-/// The budget of a check here: a fraction, because a sanitizer makes all work many times slower.
+/// The budget of a check here: a fraction of the normal one, because a sanitizer makes the check
+/// many times slower.
 const CHECK: CheckBudget = CheckBudget { steps: CheckBudget::CHECK.steps / 100, cpu_time: Duration::from_secs(1) };
 
-/// Most violations that may be reported.
+/// Maximum number of reported violations.
 const VIOLATIONS: usize = 10;
 
-/// Longest text and longest pointer of a violation, in bytes.
+/// Maximum length of the message and of the pointer of a violation, in bytes.
 const MESSAGE: usize = 300;
 
-/// The CPU time that an input of a few kilobytes may use in all.
+/// Maximum CPU time for an input of a few kilobytes.
 const MOST: Duration = Duration::from_secs(10);
 
-/// A check that cost less than this is cheap without a budget as well.
+/// Cost below which a check is also cheap without a budget.
 const CHEAP: u64 = CHECK.steps / 10;
 
-/// The first line is a schema, and the rest is a value.
+/// Checks a schema, which is the first line, and a value, which is the rest.
 ///
 /// # Panics
 ///
@@ -55,12 +56,13 @@ fn check(schema: &str, value: &str) {
         assert!(violation.message.len() <= MESSAGE && violation.pointer.len() <= MESSAGE, "{violation:?}");
     }
     let fits = schema.fits(&value, CHECK);
-    // A check that only just stays within its time may exceed it when repeated.
+    // A check that barely stays within its time may exceed it when repeated.
     assert!(fits.is_none_or(|(fits, cost)| fits == violations.is_empty() || cost > CHEAP), "{fits:?} {violations:?}");
     if let Some((fits, cost)) = fits
         && cost < CHEAP
     {
-        // A reference to nowhere beside one whose siblings do not count is only found without the steps.
+        // An unresolvable reference that is an ignored sibling of another reference is only
+        // reported without the budget.
         if let Ok(plain) = jsonschema::options().offline().build(schema.value()) {
             assert_eq!(plain.is_valid(&value), fits, "with and without the steps of a budget");
         }

@@ -19,10 +19,10 @@ use toolbay_model::{
     ResourceItem, Skill, TaskSupport, Tool, ToolOutput,
 };
 
-/// Items per page.
+/// Number of items per page.
 const PAGE: usize = 2;
 
-/// The host.
+/// The stub host.
 pub(crate) struct Stub {
     options: ProtocolOptions,
     tools: BTreeMap<String, Arc<Tool>>,
@@ -36,8 +36,9 @@ pub(crate) struct Stub {
 }
 
 impl Stub {
-    /// A host with tools and prompts of these names, and with resources and skills of these names as URIs. A call of `b` is rejected,
-    /// one of `c` crashes, and any other succeeds.
+    /// Creates a host with tools and prompts of these names, and with resources and skills whose
+    /// URIs contain them. A call of `b` is rejected, a call of `c` crashes, and any other call
+    /// succeeds.
     pub(crate) fn new(names: impl IntoIterator<Item = String>, request: ByteSize) -> Self {
         let options = ProtocolOptions {
             page_size: PAGE,
@@ -65,12 +66,12 @@ impl Stub {
     }
 }
 
-/// One of each name.
+/// Creates one item for each name.
 fn all<T>(names: &[String], make: fn(String) -> T) -> BTreeMap<String, Arc<T>> {
     names.iter().map(|name| (name.clone(), Arc::new(make(name.clone())))).collect()
 }
 
-/// The items after `after` that `rights` allow.
+/// Returns the items after `after` that `rights` allow.
 fn page<T>(
     items: &BTreeMap<String, Arc<T>>,
     after: Option<&str>,
@@ -232,7 +233,7 @@ impl Host for Stub {
     }
 }
 
-/// The only client: it has everything and an unlimited queue.
+/// The only client. It has access to all URIs and an unlimited queue.
 struct Everybody {
     names: Arc<[String]>,
     uris: BTreeSet<String>,
@@ -248,7 +249,7 @@ impl ClientShare for Everybody {
     }
 }
 
-/// A place in a queue without waiting.
+/// A queue place that is available at once.
 struct Free {
     names: Arc<[String]>,
 }
@@ -275,7 +276,7 @@ impl QueuePlace for Free {
     }
 }
 
-/// Returns what it was asked with.
+/// Returns a reply that repeats the request.
 fn reply(request: CallRequest) -> CallReply {
     match request {
         CallRequest::Tool { arguments, .. } => CallReply::Tool(output(arguments)),

@@ -1,8 +1,8 @@
-//! One line of the log, and how it holds on to the line before it.
+//! The format of a log line, and the hash chain that links each line to the line before it.
 //!
-//! A line is a JSON object that ends with `"prev"`, the hash of the line before, and `"hash"`, its own: SHA-256 of all its
-//! bytes before `,"hash"`. Nothing of a line can be changed without a change of its hash, and none of it can be hidden
-//! from the hash, because the end of the line has one form only.
+//! A line is a JSON object that ends with `"prev"`, the hash of the previous line, and `"hash"`,
+//! the hash of the line itself: SHA-256 of all its bytes before `,"hash"`. The end of a line has
+//! only one valid form, so any change to a line invalidates its hash.
 
 use std::time::SystemTime;
 
@@ -14,39 +14,39 @@ use crate::anchor::CrossAnchor;
 use crate::event::AuditEvent;
 use crate::recovery::TornBytes;
 
-/// The hash that the first line of a log holds.
+/// `prev` of the first line of a log.
 pub(crate) const NOTHING: Digest = Digest::new([0; 32]);
 
-/// Longest line, in bytes. Whatever is recorded is far shorter.
+/// Maximum size of a line, in bytes. All recorded lines are far shorter.
 pub(crate) const LONGEST: usize = 128 << 10;
 
-/// What comes before a line's own hash.
+/// The bytes before a line's own hash.
 const HASH: &[u8] = br#","hash":""#;
 
-/// What comes after it.
+/// The bytes after a line's own hash.
 const END: &[u8] = br#""}"#;
 
-/// Length of a hash in hexadecimal.
+/// Length of a hash in hexadecimal digits.
 const HEX: usize = 64;
 
-/// SHA-256 of `bytes`.
+/// Returns the SHA-256 digest of `bytes`.
 pub fn hash(bytes: &[u8]) -> Digest {
     to_digest(&digest::digest(&SHA256, bytes))
 }
 
-/// A finished SHA-256.
+/// Converts a finished SHA-256 computation to a [`Digest`].
 pub(crate) fn to_digest(digest: &digest::Digest) -> Digest {
     Digest::new(digest.as_ref().try_into().unwrap_or([0; 32]))
 }
 
-/// A digest from its 64 lower-case hexadecimal digits.
+/// Parses a digest of 64 lower-case hexadecimal digits.
 pub(crate) fn from_hex(text: &[u8]) -> Option<Digest> {
     let lower = text.len() == HEX && text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let bytes = lower.then(|| hex::decode(text).ok())??;
     Some(Digest::new(bytes.try_into().ok()?))
 }
 
-/// The line number `seq`, with its line end, and its hash.
+/// Serializes the line number `seq`. Returns the line, with its line end, and its hash.
 pub(crate) fn write(seq: u64, time: SystemTime, event: &AuditEvent, prev: Digest) -> (Vec<u8>, Digest) {
     #[derive(Serialize)]
     struct ChainedLine<'a> {
@@ -57,7 +57,7 @@ pub(crate) fn write(seq: u64, time: SystemTime, event: &AuditEvent, prev: Digest
         prev: String,
     }
     let time = humantime::format_rfc3339_micros(time).to_string();
-    // Strings and numbers alone: there is nothing that serde could not write.
+    // Serialization cannot fail: the line consists of strings and numbers.
     let mut line = serde_json::to_vec(&ChainedLine { seq, time, event, prev: prev.to_string() }).unwrap_or_default();
     line.pop();
     let hash = hash(&line);
@@ -68,60 +68,60 @@ pub(crate) fn write(seq: u64, time: SystemTime, event: &AuditEvent, prev: Digest
     (line, hash)
 }
 
-/// What the chain needs to know of a line.
+/// The fields of a line that form the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChainLink {
-    /// The line's number, from 1.
+    /// Number of the line, starting at 1.
     pub seq: u64,
-    /// The hash of the line before.
+    /// Hash of the previous line.
     pub prev: Digest,
-    /// Its own hash, which is right.
+    /// Hash of this line, which was checked.
     pub hash: Digest,
-    /// What the line says that the chain depends on.
+    /// Contents of the line, if they affect the chain.
     pub says: ChainEvent,
-    /// The newest line of the other part when this one was written, if it says that.
+    /// The newest line of the other part when this line was written, if the line contains it.
     pub rejected: Option<CrossAnchor>,
 }
 
-/// An anchor as it is written: the number, a colon and the hash.
+/// Parses an anchor of the form `number:hash`.
 pub(crate) fn anchor(text: &str) -> Option<CrossAnchor> {
     let (seq, hash) = text.split_once(':')?;
     Some((seq.parse().ok()?, from_hex(hash.as_bytes())?))
 }
 
-/// The lines that the chain depends on.
+/// The kinds of lines that affect the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ChainEvent {
-    /// A server began.
+    /// A server started.
     Start {
-        /// What it found torn.
+        /// Torn bytes that the server found at the end of the log.
         torn: Option<TornBytes>,
-        /// Signed lines that it missed.
+        /// Number of signed lines that were missing.
         missing: u64,
-        /// Lines that nobody had signed.
+        /// Number of lines that were not signed.
         unsigned: u64,
-        /// What else it found wrong.
+        /// Another defect of the log, if the server found one.
         wrong: Option<String>,
         /// The public key, in hexadecimal.
         key: String,
     },
-    /// A server ended.
+    /// A server stopped.
     Stop,
     /// A signature, in hexadecimal.
     Checkpoint(String),
-    /// A file begins; this is the first line that is kept.
+    /// The start of a file, with the number of the first line that is retained.
     File(u64),
-    /// So many lines were lost.
+    /// Number of lines that were lost.
     Lost(u64),
-    /// Anything else.
+    /// Any other line.
     Other,
 }
 
-/// Reads a line, without its line end.
+/// Parses a line, without its line end.
 ///
 /// # Errors
 ///
-/// What is wrong with it, in a few words.
+/// Returns a short clause that describes the defect of the line.
 pub(crate) fn read(line: &[u8]) -> Result<ChainLink, &'static str> {
     #[derive(Deserialize)]
     struct ChainFields {
@@ -167,7 +167,7 @@ pub(crate) fn read(line: &[u8]) -> Result<ChainLink, &'static str> {
     Ok(ChainLink { seq: fields.seq, prev, hash, says, rejected })
 }
 
-/// What a line's hash is of, and the hash that it says.
+/// Splits a line into the bytes that its hash covers and the hash that it contains.
 fn split(line: &[u8]) -> Option<(&[u8], Digest)> {
     let line = line.strip_suffix(END)?;
     let (rest, own) = line.split_at_checked(line.len().checked_sub(HEX)?)?;

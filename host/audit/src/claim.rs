@@ -1,39 +1,39 @@
-//! What a signature says.
+//! The statements that signatures confirm.
 
 use toolbay_model::Digest;
 
 use crate::part::LogPart;
 
-/// What signatures are about, so that none can stand for another.
+/// Domain separators: a signature of one kind is not valid for another kind.
 const CHECKPOINT: &str = "toolbay audit 1 checkpoint";
 const HEAD: &str = "toolbay audit 1 head";
 const REJECTED_CHECKPOINT: &str = "toolbay audit 1 rejected checkpoint";
 const REJECTED_HEAD: &str = "toolbay audit 1 rejected head";
 
-/// What a signature says.
+/// A statement that is signed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SignedClaim {
-    /// The line with this number is a checkpoint, and the line before it has this hash.
+    /// The line with this number is a checkpoint, and the previous line has this hash.
     Checkpoint(u64, Digest),
-    /// The newest line.
+    /// The newest line of the log.
     Head(SignedHead),
 }
 
 /// The newest line that was signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SignedHead {
-    /// Its number.
+    /// Number of the line.
     pub seq: u64,
-    /// Its hash.
+    /// Hash of the line.
     pub hash: Digest,
-    /// Number of the first line that is kept.
+    /// Number of the first line that is retained.
     pub oldest: u64,
-    /// Whether the server ended with it.
+    /// True if the server stopped after this line.
     pub ended: bool,
 }
 
 impl SignedClaim {
-    /// The bytes that are signed. A signature of one part is none of the other.
+    /// Returns the bytes that are signed. A signature for one part is not valid for the other part.
     pub(crate) fn text(self, part: LogPart) -> String {
         let (checkpoint, head) = match part {
             LogPart::Main => (CHECKPOINT, HEAD),

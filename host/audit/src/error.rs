@@ -1,17 +1,17 @@
-//! Why there is no audit log.
+//! Errors of opening, reading and writing the log.
 
 use std::io;
 use std::path::Path;
 
 use thiserror::Error;
 
-/// Why the audit log cannot be written or read. The text is one line.
+/// The reason that the audit log cannot be written or read. The text is one line.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{0}")]
 pub struct AuditError(pub(crate) String);
 
 impl AuditError {
-    /// Something could not be done with a file.
+    /// Creates an error for a failed operation on a file.
     pub(crate) fn file(verb: &str, path: &Path, error: &io::Error) -> Self {
         Self(format!("cannot {verb} {}: {error}", path.display()))
     }

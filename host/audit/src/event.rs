@@ -1,4 +1,4 @@
-//! What is recorded: plain data, bounded, written by serde alone.
+//! The events that are recorded: plain data of bounded size, serialized with serde.
 
 use std::collections::BTreeMap;
 
@@ -10,91 +10,95 @@ use crate::anchor::CrossAnchor;
 use crate::part::LogPart;
 use crate::recovery::RecoveryReport;
 
-/// Longest name of a tool, plugin or caller in a line, in bytes.
+/// Maximum length of the name of a tool, plugin or caller in a line, in bytes.
 const NAME: usize = 512;
 
-/// Longest sentence in a line, in bytes: parts of it come from plugins.
+/// Maximum length of a sentence in a line, in bytes. Plugins supply parts of sentences.
 const WORDS: usize = 1_000;
 
-/// What a record weighs beside its texts, in bytes: the line's fixed parts, and what holds it in memory.
+/// Size of a record in addition to its texts, in bytes: the fixed fields of the line, and the
+/// memory that holds the record.
 pub(crate) const FIXED: usize = 1_024;
 
-/// A name as it is recorded: one line of at most 512 bytes without control characters.
+/// Truncates a name to the form in which it is recorded: one line of at most 512 bytes without
+/// control characters.
 pub fn shortened(name: &str) -> String {
     line(name, NAME)
 }
 
-/// A sentence as it is recorded.
+/// Truncates a sentence to the form in which it is recorded.
 pub(crate) fn words(text: &str) -> String {
     line(text, WORDS)
 }
 
-/// Something that is recorded, in one line.
+/// An event. Each event is recorded in one line.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub enum AuditEvent {
-    /// A plugin went into service, or its component or tools changed.
+    /// A plugin was put into service, or its component or tools changed.
     Load {
         /// The plugin and its digests.
         #[serde(flatten)]
         plugin: PluginRecord,
-        /// The number of its tools that are offered.
+        /// Number of its tools that are offered.
         tools: usize,
     },
-    /// The grant of a plugin changed, and its component did not.
+    /// The grant of a plugin changed, but its component did not.
     Grant {
         /// The plugin and its digests.
         #[serde(flatten)]
         plugin: PluginRecord,
-        /// Digest of the grant before; `None` if there was no grant.
+        /// Digest of the previous grant; `None` if there was no grant.
         #[serde(serialize_with = "digest", skip_serializing_if = "Option::is_none")]
         previous: Option<Digest>,
     },
-    /// A file was refused. If a version of the plugin is still in service, these are its digests.
+    /// A file was refused. The digests are those of the version of the plugin that is still in
+    /// service, if any.
     Refused {
         /// The plugin and its digests.
         #[serde(flatten)]
         plugin: PluginRecord,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// A plugin went out of service because its file was deleted.
+    /// A plugin was taken out of service because its file was deleted.
     Removed {
-        /// The plugin, and the digests that it had.
+        /// The plugin and its last digests.
         #[serde(flatten)]
         plugin: PluginRecord,
     },
     /// A call ended.
     Call(Box<CallRecord>),
-    /// A call was denied something by the grant.
+    /// The grant denied an operation of a call.
     Denied {
         /// The call.
         #[serde(flatten)]
         subject: CallSubject,
-        /// What was denied, as a sentence.
+        /// The denied operation, as a sentence.
         what: String,
-        /// The lines of `[permissions]` that would allow it.
+        /// The lines of `[permissions]` that would allow the operation.
         #[serde(skip_serializing_if = "Option::is_none")]
         remedy: Option<String>,
     },
-    /// A person was asked whether to allow a call, or answered.
+    /// The approval of a call by a person was requested or answered.
     Approval {
         /// The call.
         #[serde(flatten)]
         subject: CallSubject,
-        /// What came of it, such as `asked`, `approved` or `declined`.
+        /// The decision, such as `asked`, `approved` or `declined`.
         decision: &'static str,
-        /// SHA-256 of the arguments that the approval is about.
+        /// SHA-256 of the arguments that the approval applies to.
         #[serde(rename = "arguments_sha256", serialize_with = "digest", skip_serializing_if = "Option::is_none")]
         arguments: Option<Digest>,
-        /// Milliseconds since the question; `None` if there is no answer.
+        /// Time since the question, in milliseconds; `None` if there is no answer.
         #[serde(skip_serializing_if = "Option::is_none")]
         waited_ms: Option<u64>,
-        /// The operator who answered in the console; `None` if it was the caller's user, or nobody.
+        /// The operator who answered in the console; `None` if the caller's user answered or there
+        /// is no answer.
         #[serde(skip_serializing_if = "Option::is_none")]
         answered_by: Option<String>,
     },
-    /// A call reached a limit, or was rejected because of one.
+    /// A call reached a limit or was rejected because of one.
     Limit {
         /// The call.
         #[serde(flatten)]
@@ -102,15 +106,15 @@ pub enum AuditEvent {
         /// The key that raises the limit, such as `limits.fuel`.
         limit: &'static str,
     },
-    /// More calls of a caller were rejected for a reason of which a line was written a short time before.
+    /// Further calls of a caller were rejected for a reason that was recorded shortly before.
     Rejected(RejectedRecord),
-    /// An operator did something with the server itself, beside calling tools.
+    /// An operator changed the server itself, in addition to calling tools.
     Operator(Box<OperatorRecord>),
-    /// The server began to write the log.
+    /// The server started to write the log.
     Start(Box<LogStart>),
-    /// The server ended. A signature follows.
+    /// The server stopped. A signature follows.
     Stop {},
-    /// A signature of everything before it.
+    /// A signature of all previous lines.
     Checkpoint {
         /// The Ed25519 signature, in hexadecimal.
         signature: String,
@@ -118,9 +122,9 @@ pub enum AuditEvent {
         #[serde(serialize_with = "anchored", skip_serializing_if = "Option::is_none")]
         rejected: Option<CrossAnchor>,
     },
-    /// A file begins.
+    /// The start of a file.
     File {
-        /// The number of the first line that is kept: files with lines before it are deleted.
+        /// Number of the first line that is retained. Files with earlier lines are deleted.
         oldest: u64,
         /// The newest line of the part with rejections; `None` within that part.
         #[serde(serialize_with = "anchored", skip_serializing_if = "Option::is_none")]
@@ -128,14 +132,14 @@ pub enum AuditEvent {
     },
     /// Lines that could not be written.
     Lost {
-        /// How many.
+        /// Number of lines.
         lines: u64,
-        /// `queue` if the writer could not keep up, `disk` if writing failed.
+        /// `queue` if the writer was too slow, `disk` if writing failed.
         why: &'static str,
     },
 }
 
-/// What a server found when it began to write.
+/// The state of the log when a server started to write it.
 #[derive(Debug, Serialize)]
 pub struct LogStart {
     /// Version of Toolbay.
@@ -145,75 +149,77 @@ pub struct LogStart {
     /// The newest line of the part with rejections; `None` within that part.
     #[serde(serialize_with = "anchored", skip_serializing_if = "Option::is_none")]
     pub(crate) rejected: Option<CrossAnchor>,
-    /// What differed from the end that the server before had signed.
+    /// The differences from the end that the previous server signed.
     #[serde(flatten)]
     pub(crate) recovery: RecoveryReport,
 }
 
-/// Calls that were rejected for the same reason, and that have no lines of their own.
+/// Calls that were rejected for the same reason and that have no lines of their own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RejectedRecord {
-    /// The caller, as [`shortened`] returns it; empty if they are of several callers.
+    /// The caller, as returned by [`shortened`]; empty if there are several callers.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub caller: String,
-    /// The name of the tool, as [`shortened`] returns it; empty if they are of several tools.
+    /// The name of the tool, as returned by [`shortened`]; empty if there are several tools.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub tool: String,
-    /// The word of the error kind.
+    /// The identifier of the error kind.
     pub outcome: &'static str,
-    /// The key of the limit, if it was one.
+    /// The key of the limit, if a limit was the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<&'static str>,
-    /// How many.
+    /// Number of calls.
     pub count: u64,
 }
 
-/// What an operator did.
+/// An action of an operator.
 #[derive(Debug, Serialize)]
 pub struct OperatorRecord {
-    /// The operator's name as a caller, as [`shortened`] returns it.
+    /// The operator's name as a caller, as returned by [`shortened`].
     pub caller: String,
-    /// What was done, such as `rest`.
+    /// The action, such as `rest`.
     pub action: &'static str,
-    /// The plugin that it was done to; `None` if it was the server as a whole.
+    /// The plugin that the action applies to; `None` if it applies to the whole server.
     #[serde(flatten)]
     pub plugin: Option<PluginRecord>,
-    /// `ok`, or `failed` if it could not be done, or not completely.
+    /// `ok`, or `failed` if the action failed or was not completed.
     pub outcome: &'static str,
 }
 
-/// A plugin as it was when something happened.
+/// The state of a plugin at the time of an event.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct PluginRecord {
-    /// Its id, as [`shortened`] returns it.
+    /// The id of the plugin, as returned by [`shortened`].
     pub plugin: String,
     /// SHA-256 of the component; `None` if none is in service.
     #[serde(rename = "plugin_sha256", serialize_with = "digest", skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
-    /// SHA-256 of the text of its grant; `None` if it has no grant.
+    /// SHA-256 of the text of the grant; `None` if the plugin has no grant.
     #[serde(rename = "grant_sha256", serialize_with = "digest", skip_serializing_if = "Option::is_none")]
     pub grant: Option<Digest>,
 }
 
-/// The call that a line is about.
+/// The call that a line refers to.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct CallSubject {
-    /// Number of the call, from 1 at each start of the server: lines with the same number are about the same call.
+    /// Number of the call, starting at 1 after each start of the server. Lines with the same number
+    /// refer to the same call.
     pub call: u64,
-    /// The caller's name, as [`shortened`] returns it.
+    /// The caller's name, as returned by [`shortened`].
     pub caller: String,
-    /// The name of the tool that was called, as [`shortened`] returns it.
+    /// The name of the called tool, as returned by [`shortened`].
     pub tool: String,
-    /// The plugin; `None` if the tool is unknown or the call was rejected before that mattered.
+    /// The plugin; `None` if the tool is unknown or the call was rejected before its plugin was
+    /// determined.
     #[serde(flatten)]
     pub plugin: Option<PluginRecord>,
-    /// The trace id, 32 hexadecimal digits; `None` if the call belongs to no trace.
+    /// The trace id, as 32 hexadecimal digits; `None` if the call has no trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
 }
 
 impl CallSubject {
-    /// The bytes of its texts.
+    /// Returns the size of the texts, in bytes.
     pub(crate) fn size(&self) -> usize {
         let plugin = self.plugin.as_ref().map_or(0, |plugin| plugin.plugin.len());
         self.caller.len() + self.tool.len() + plugin
@@ -226,10 +232,10 @@ pub struct ArgumentsRecord {
     /// SHA-256 of the JSON text that the plugin receives.
     #[serde(rename = "arguments_sha256", serialize_with = "digest", skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
-    /// The JSON text without secrets, if the configuration asks for it; cut if it is long.
+    /// The JSON text without secrets, if the configuration requests it; truncated if it is long.
     #[serde(rename = "arguments", skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Whether `text` is only the beginning.
+    /// True if `text` is truncated.
     #[serde(rename = "arguments_cut", skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
 }
@@ -240,21 +246,22 @@ pub struct CallRecord {
     /// The call.
     #[serde(flatten)]
     pub subject: CallSubject,
-    /// Its arguments; nothing if it ended before they were checked.
+    /// The arguments; empty if the call ended before they were checked.
     #[serde(flatten)]
     pub arguments: ArgumentsRecord,
-    /// How many changes of each kind were made to the arguments before that, because they did not fit in their form.
+    /// Number of conversions of each kind that were applied to the arguments before they were
+    /// checked, because the arguments did not match the schema.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub converted: BTreeMap<&'static str, u64>,
-    /// `ok`, `asked` if it ended with a question, or the word of the error kind.
+    /// `ok`, `asked` if the call ended with a question, or the identifier of the error kind.
     pub outcome: &'static str,
-    /// What it used; `None` if no guest was entered.
+    /// The resources that the call used; `None` if no guest ran.
     #[serde(serialize_with = "usage", skip_serializing_if = "Option::is_none")]
     pub usage: Option<CallUsage>,
-    /// Denials of the call that have no lines of their own.
+    /// Number of denials that have no lines of their own.
     #[serde(rename = "denials_unlisted", skip_serializing_if = "is_zero")]
     pub unlisted: u64,
-    /// Whether it was rejected before a plugin or a person had anything to do with it.
+    /// True if the call was rejected before it reached a plugin or a person.
     #[serde(skip)]
     pub rejected: bool,
 }
@@ -284,18 +291,20 @@ impl AuditEvent {
         "lost",
     ];
 
-    /// The part of the log that it is written to. Lines about the log itself are in both.
+    /// Returns the part of the log that contains the event. Events about the log itself are written
+    /// to both parts.
     pub(crate) fn part(&self) -> LogPart {
         match self {
             Self::Denied { .. } | Self::Limit { .. } | Self::Rejected(_) => LogPart::Rejected,
             Self::Call(call) if call.rejected => LogPart::Rejected,
-            // Nobody was asked.
+            // No question was sent.
             Self::Approval { decision, .. } if *decision == WhyUnapproved::Impossible.as_str() => LogPart::Rejected,
             _ => LogPart::Main,
         }
     }
 
-    /// What the record may take in memory and in the file, in bytes; at most some 40 KiB.
+    /// Returns the maximum size of the record in memory and in the file, in bytes: at most about 40
+    /// KiB.
     pub(crate) fn weight(&self) -> u32 {
         let texts = match self {
             Self::Load { plugin, .. } | Self::Grant { plugin, .. } | Self::Removed { plugin } => plugin.plugin.len(),
@@ -312,7 +321,7 @@ impl AuditEvent {
         u32::try_from(FIXED + texts).unwrap_or(u32::MAX)
     }
 
-    /// The same, with every sentence within its bound.
+    /// Truncates every sentence to its maximum length.
     pub(crate) fn bounded(self) -> Self {
         match self {
             Self::Refused { plugin, why } => Self::Refused { plugin, why: words(&why) },

@@ -1,4 +1,4 @@
-//! The folder of the log: one that only its user can write to, and the names of the files in it.
+//! The directory of the log, which only its user can write to, and the names of its files.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,23 +12,24 @@ use toolbay_private::PrivateFolder;
 use crate::error::AuditError;
 use crate::part::LogPart;
 
-/// Bits of a mode that let others read or write.
+/// Mode bits that grant read or write access to other users.
 pub(crate) const OTHERS: u32 = 0o077;
 
-/// Bits of a mode that let others write.
+/// Mode bits that grant write access to other users.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Name of the file that the one server that writes holds locked.
+/// Name of the lock file, which the only server that writes holds locked.
 const LOCK: &str = "lock";
 
-/// What the name of each file of the log ends with. It begins with the name of its part and a hyphen; between them is the number
-/// of its first line.
+/// Suffix of the names of log files. A name consists of the name of the part, a hyphen, the number
+/// of the first line, and this suffix.
 const SUFFIX: &str = ".jsonl";
 
-/// Digits of that number: names are in the order of the lines.
+/// Number of digits of the line number in a file name. With a fixed width, names sort in the order
+/// of their lines.
 const DIGITS: usize = 20;
 
-/// A folder that only this user can change.
+/// A directory that only this user can change.
 #[derive(Debug)]
 pub(crate) struct LogFolder {
     handle: OwnedFd,
@@ -36,31 +37,32 @@ pub(crate) struct LogFolder {
 }
 
 impl LogFolder {
-    /// Opens the folder, and creates it if necessary.
+    /// Opens the directory. Creates it if it does not exist.
     ///
     /// # Errors
     ///
-    /// It cannot be used, or others could change what is in it, or move it away and put another one in its place.
+    /// Returns an error if the directory cannot be used, or if other users could change its
+    /// contents or replace it.
     pub(crate) fn open(path: &Path) -> Result<Self, AuditError> {
         let PrivateFolder { handle, path } = PrivateFolder::open(path, "the audit log").map_err(AuditError)?;
         Ok(Self { handle, path })
     }
 
-    /// Its path, for messages and for reading.
+    /// Returns the path, for messages and for reading.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The folder as a handle.
+    /// Returns the directory handle.
     pub(crate) fn handle(&self) -> &OwnedFd {
         &self.handle
     }
 
-    /// Locks the folder for as long as the returned file is open.
+    /// Locks the directory until the returned file is closed.
     ///
     /// # Errors
     ///
-    /// Another server writes to it.
+    /// Returns an error if another server writes to the directory.
     pub(crate) fn lock(&self) -> Result<File, AuditError> {
         let cannot = |error: io::Error| AuditError::file("lock", &self.path, &error);
         let file = self.create(LOCK, OFlags::empty(), Mode::RUSR | Mode::WUSR).map_err(cannot)?;
@@ -74,30 +76,31 @@ impl LogFolder {
         }
     }
 
-    /// Whether there is something with this name.
+    /// Returns whether a directory entry with this name exists.
     pub(crate) fn has(&self, name: &str) -> bool {
         statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
-    /// Opens a regular file of this user for reading. Returns its mode as well.
+    /// Opens a regular file of this user for reading. Returns the file and its mode.
     pub(crate) fn open_own(&self, name: &str) -> io::Result<(File, u32)> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         own(File::from(openat(&self.handle, name, flags, Mode::empty())?))
     }
 
-    /// Opens a regular file of this user for writing, and creates it if it does not exist.
+    /// Opens a regular file of this user for writing. Creates it if it does not exist.
     pub(crate) fn create(&self, name: &str, flags: OFlags, mode: Mode) -> io::Result<File> {
         let flags = flags | OFlags::CREATE | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         Ok(own(File::from(openat(&self.handle, name, flags, mode)?))?.0)
     }
 
-    /// Deletes the file of a part that begins with the line `first`.
+    /// Deletes the file of `part` whose first line is `first`.
     pub(crate) fn remove(&self, part: LogPart, first: u64) -> io::Result<()> {
         Ok(unlinkat(&self.handle, name(part, first), AtFlags::empty())?)
     }
 }
 
-/// The file with its mode, if it is a regular file of this user that nobody else can write.
+/// Returns the file and its mode if it is a regular file of this user that other users cannot write
+/// to.
 fn own(file: File) -> io::Result<(File, u32)> {
     let found = fstat(&file)?;
     let regular = rustix::fs::FileType::from_raw_mode(found.st_mode).is_file();
@@ -108,12 +111,12 @@ fn own(file: File) -> io::Result<(File, u32)> {
     Ok((file, found.st_mode))
 }
 
-/// The name of the file of a part that begins with the line `first`.
+/// Returns the name of the file of `part` whose first line is `first`.
 pub(crate) fn name(part: LogPart, first: u64) -> String {
     format!("{}-{first:0DIGITS$}{SUFFIX}", part.name())
 }
 
-/// The numbers of the first lines of the files of a part, in order.
+/// Returns the numbers of the first lines of the files of a part, in ascending order.
 pub(crate) fn files(folder: &Path, part: LogPart) -> io::Result<Vec<u64>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {

@@ -1,5 +1,5 @@
-//! The head: a small file with the number and hash of the newest line, signed. Whoever cuts lines off the end of the log
-//! cannot make a head that fits.
+//! The head: a small signed file with the number and hash of the newest line. An attacker who
+//! truncates the log cannot create a matching head.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -15,17 +15,17 @@ use crate::folder::LogFolder;
 use crate::key::{LogKey, PublicKey};
 use crate::part::LogPart;
 
-/// Largest file that is read, in bytes.
+/// Maximum number of bytes that are read.
 const LONGEST: u64 = 4 << 10;
 
-/// What there is of a head.
+/// The result of reading a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeadState {
-    /// A head that is signed.
+    /// A head with a valid signature.
     Signed(SignedHead),
-    /// A file that is not signed with the key of the log.
+    /// A file without a valid signature of the log's key.
     Forged,
-    /// No file.
+    /// No file exists.
     Missing,
 }
 
@@ -38,7 +38,7 @@ struct HeadText {
     signature: String,
 }
 
-/// The file, open for writing.
+/// A head file, open for writing.
 #[derive(Debug)]
 pub(crate) struct HeadFile {
     file: File,
@@ -46,13 +46,13 @@ pub(crate) struct HeadFile {
 }
 
 impl HeadFile {
-    /// Opens the file, and creates it if necessary.
+    /// Opens the file. Creates it if it does not exist.
     pub(crate) fn open(folder: &LogFolder, part: LogPart) -> io::Result<Self> {
         let file = folder.create(part.head(), OFlags::empty(), Mode::from_raw_mode(0o600))?;
         Ok(Self { file, part })
     }
 
-    /// Replaces what the file says, in one write: every head has the same length.
+    /// Replaces the contents of the file in one write: all heads have the same length.
     pub(crate) fn write(&self, head: SignedHead, key: &LogKey) -> io::Result<()> {
         let SignedHead { seq, hash, oldest, ended } = head;
         let signature = key.sign(self.part, SignedClaim::Head(head));
@@ -64,7 +64,7 @@ impl HeadFile {
         self.file.write_all_at(&text, 0)
     }
 
-    /// Waits until it is on the disk.
+    /// Waits until the file is on the disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }

@@ -1,5 +1,5 @@
-//! The files of the log, and the chain that goes through them: opened where the last server ended, appended to, begun anew
-//! when one is full.
+//! The files of one part of the log and the hash chain through them. Continues where the previous
+//! server stopped, appends lines, and starts a new file when a file is full.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -22,21 +22,22 @@ use crate::lines::LineReader;
 use crate::part::LogPart;
 use crate::recovery::{RecoveryReport, TornBytes};
 
-/// How much of a file's end is read to find its last line, in bytes. What a write can have torn is shorter.
+/// Number of bytes at the end of a file that are searched for its last line. A torn write is
+/// shorter.
 const TAIL: u64 = 8 << 20;
 
-/// Bytes that are written at once.
+/// Number of buffered bytes after which the buffer is written.
 const AT_ONCE: usize = 1 << 20;
 
-/// Room in each file for the lines that end it, in bytes.
+/// Space reserved in each file for the lines that end it, in bytes.
 const RESERVE: u64 = 2 << 10;
 
-/// What both parts of a log have in common.
+/// The resources that both parts of a log share.
 #[derive(Debug)]
 struct LogLocation {
     folder: LogFolder,
     key: LogKey,
-    /// Locks the folder.
+    /// The lock of the directory.
     _lock: File,
 }
 
@@ -46,25 +47,25 @@ pub(crate) struct PartWriter {
     place: Arc<LogLocation>,
     part: LogPart,
     head: HeadFile,
-    /// The newest line of the part with rejections, which lines of the main part name.
+    /// The newest line of the part with rejections, which lines of the main part refer to.
     rejected: Option<CrossAnchor>,
-    /// Largest size of a file, in bytes.
+    /// Maximum size of a file, in bytes.
     size: u64,
-    /// Most files that are kept.
+    /// Maximum number of files that are retained.
     keep: usize,
-    /// Number of the first line that is kept.
+    /// Number of the first line that is retained.
     oldest: u64,
     file: File,
-    /// What is in the file.
+    /// The end of the chain in the file.
     written: ChainPosition,
-    /// What will be when `buffer` is written.
+    /// The end of the chain after `buffer` is written.
     ahead: ChainPosition,
     buffer: Vec<u8>,
-    /// A write failed, and what it left could not be removed.
+    /// True if a write failed and its remains could not be removed.
     torn: bool,
 }
 
-/// Where the chain ends.
+/// The end of the chain.
 #[derive(Clone, Copy, Debug)]
 struct ChainPosition {
     /// Number of the next line.
@@ -73,30 +74,32 @@ struct ChainPosition {
     last: Digest,
     /// Length of the file.
     length: u64,
-    /// Whether the last line is a checkpoint.
+    /// True if the last line is a checkpoint.
     signed: bool,
 }
 
-/// A record and the time at which it was made.
+/// An event and the time at which it was recorded.
 pub(crate) type TimedEvent = (SystemTime, AuditEvent);
 
 impl PartWriter {
-    /// Opens both parts of the log in the folder `path`, or begins them. Writes the lines that say so. `size` is the largest size
-    /// of a file, and `keep` the number of files of each part, at least 2.
+    /// Opens or creates both parts of the log in the directory `path`, and writes their start
+    /// lines. `size` is the maximum size of a file, in bytes. `keep` is the number of retained
+    /// files of each part, at least 2.
     pub(crate) fn open(path: &Path, size: u64, keep: [usize; 2]) -> Result<[Self; 2], AuditError> {
         let folder = LogFolder::open(path)?;
         let lock = folder.lock()?;
         let (main, rejected) = (beginnings(&folder, LogPart::Main)?, beginnings(&folder, LogPart::Rejected)?);
         let key = LogKey::of(&folder, main.is_empty() && rejected.is_empty())?;
         let place = Arc::new(LogLocation { folder, key, _lock: lock });
-        // The other part always comes first: what the main one says of it is there.
+        // Opens the part with rejections first, because the main part refers to its newest line.
         let alone = main.is_empty() && !rejected.is_empty();
         let rejected = Self::of(&place, LogPart::Rejected, &rejected, (size, keep[1]), None, false)?;
         let main = Self::of(&place, LogPart::Main, &main, (size, keep[0]), Some(rejected.end_of()), alone)?;
         Ok([main, rejected])
     }
 
-    /// Opens one part, whose files begin with these lines. `alone` says that they are missing although the other part has some.
+    /// Opens one part. `first` contains the first line numbers of its files. `alone` is true if the
+    /// part has no files although the other part has some.
     fn of(
         place: &Arc<LogLocation>,
         part: LogPart,
@@ -112,7 +115,7 @@ impl PartWriter {
         if alone && recovery.missing.is_none() {
             recovery.wrong = recovery.wrong.or(Some("its files are missing, and those with rejections are there"));
         }
-        // Without a head, nobody knows which lines should be there.
+        // Without a head, the expected lines are unknown.
         let oldest = oldest.or(first.first().copied()).unwrap_or(1);
         let start = first.last().copied().unwrap_or(1);
         let cannot = |error: io::Error| AuditError::file("write", &path.join(name(part, start)), &error);
@@ -144,17 +147,20 @@ impl PartWriter {
         Ok(journal)
     }
 
-    /// Number and hash of the newest line that is written.
+    /// Returns the number and hash of the newest line that is written.
     pub(crate) fn end_of(&self) -> CrossAnchor {
         (self.written.next.saturating_sub(1), self.written.last)
     }
 
-    /// Says what the newest line of the part with rejections is.
+    /// Sets the newest line of the part with rejections.
     pub(crate) fn anchor(&mut self, rejected: CrossAnchor) {
         self.rejected = Some(rejected);
     }
 
-    /// Appends records, and signs the end. Returns how many of them are not in the file, which are the last ones, and why.
+    /// Appends records and signs the new end.
+    ///
+    /// On failure, returns the number of records that were not written, which are the last ones,
+    /// and the error.
     pub(crate) fn append<'a>(
         &mut self,
         records: impl IntoIterator<Item = &'a TimedEvent, IntoIter: ExactSizeIterator>,
@@ -163,7 +169,7 @@ impl PartWriter {
         let (mut written, mut staged, all) = (0, 0, records.len());
         for (time, event) in records {
             if !self.fits(event) {
-                // A file that is full has nothing in the buffer once this is done.
+                // After rotation, the buffer is empty.
                 let full = self.flush().map(|()| written += staged).and_then(|()| self.rotate());
                 full.map_err(|error| (all - written, error))?;
                 staged = 0;
@@ -177,14 +183,15 @@ impl PartWriter {
             }
         }
         self.flush().map_err(|error| (all - written, error))?;
-        // The lines are there. Without the newest head, they are only not signed yet.
+        // The lines are written. Without a new head, they are only not signed yet.
         if let Err(error) = self.sign(false, false) {
             tracing::debug!("the head of the audit log cannot be written: {error}");
         }
         Ok(())
     }
 
-    /// Signs everything so far within the log, and waits until it is on the disk. Does nothing if nothing was added.
+    /// Signs all lines with a checkpoint in the log, and waits until they are on the disk. Does
+    /// nothing if no lines were added.
     pub(crate) fn checkpoint(&mut self) -> io::Result<()> {
         if !self.written.signed {
             self.add_checkpoint()?;
@@ -193,7 +200,7 @@ impl PartWriter {
         Ok(())
     }
 
-    /// Ends the log: its last lines are that and a signature.
+    /// Ends the log with a stop line and a signature.
     pub(crate) fn end(&mut self) -> io::Result<()> {
         self.stage(SystemTime::now(), &AuditEvent::Stop {});
         self.add_checkpoint()?;
@@ -206,13 +213,13 @@ impl PartWriter {
         self.flush()
     }
 
-    /// Whether a record has room in the file.
+    /// Returns whether the file has space for an event.
     fn fits(&self, event: &AuditEvent) -> bool {
-        // The strings of a record can double in JSON.
+        // JSON escaping can double the size of strings.
         self.ahead.length + u64::from(event.weight()) * 2 + RESERVE <= self.size
     }
 
-    /// Puts a line into the buffer.
+    /// Appends a line to the buffer.
     fn stage(&mut self, time: SystemTime, event: &AuditEvent) {
         let (line, hash) = chain::write(self.ahead.next, time, event, self.ahead.last);
         self.buffer.extend_from_slice(&line);
@@ -224,7 +231,7 @@ impl PartWriter {
         };
     }
 
-    /// Writes what is in the buffer: all of it, or nothing.
+    /// Writes the whole buffer, or nothing.
     fn flush(&mut self) -> io::Result<()> {
         let written = self.repair().and_then(|()| self.file.write_all(&self.buffer));
         self.buffer.clear();
@@ -243,7 +250,7 @@ impl PartWriter {
         }
     }
 
-    /// Removes what a failed write left.
+    /// Removes the remains of a failed write.
     fn repair(&mut self) -> io::Result<()> {
         if self.torn {
             self.file.set_len(self.written.length)?;
@@ -252,7 +259,7 @@ impl PartWriter {
         Ok(())
     }
 
-    /// Begins a new file, and deletes the oldest ones. The old one ends with a signature.
+    /// Ends the current file with a signature, starts a new file, and deletes the oldest ones.
     fn rotate(&mut self) -> io::Result<()> {
         if !self.written.signed {
             self.add_checkpoint()?;
@@ -263,7 +270,7 @@ impl PartWriter {
         self.written.length = 0;
         self.ahead = self.written;
         self.keep().inspect_err(|_| {
-            // The old file goes on until there is room for another.
+            // Continue with the old file until a new one can be written.
             let first = self.written.next;
             (self.file, self.written) = old;
             self.ahead = self.written;
@@ -271,7 +278,7 @@ impl PartWriter {
         })
     }
 
-    /// Says which lines are kept, if the file is new, and deletes the files with the others.
+    /// Records the first retained line if the file is new, and deletes the files before that line.
     fn keep(&mut self) -> io::Result<()> {
         let mut first = files(self.place.folder.path(), self.part)?;
         let excess = first.len().saturating_sub(self.keep);
@@ -281,11 +288,12 @@ impl PartWriter {
             self.stage(SystemTime::now(), &AuditEvent::File { oldest, rejected: self.rejected });
             self.flush()?;
             self.oldest = oldest;
-            // Before a file is deleted, the head says so: a file that is missing otherwise was deleted by somebody else.
+            // Update the head before deleting a file. Any other missing file was deleted by someone
+            // else.
             self.sign(false, true)?;
         }
         for first in first.drain(..excess) {
-            // A file that could not be deleted now is one of too many again when the next one begins.
+            // A file that cannot be deleted now is deleted when the next file starts.
             if let Err(error) = self.place.folder.remove(self.part, first) {
                 tracing::warn!("cannot delete {} of the audit log: {error}", name(self.part, first));
             }
@@ -293,7 +301,8 @@ impl PartWriter {
         Ok(())
     }
 
-    /// Signs the newest line in the head. With `sync`, waits until line and head are on the disk.
+    /// Signs the newest line in the head. If `sync` is set, waits until the line and the head are
+    /// on the disk.
     fn sign(&mut self, ended: bool, sync: bool) -> io::Result<()> {
         if sync {
             self.file.sync_data()?;
@@ -311,7 +320,7 @@ impl PartWriter {
         Ok(())
     }
 
-    /// Begins a new file if somebody deleted the one that is written to.
+    /// Starts a new file if the current one was deleted.
     pub(crate) fn replace_if_deleted(&mut self) -> io::Result<()> {
         if fstat(&self.file)?.st_nlink > 0 {
             return Ok(());
@@ -324,15 +333,15 @@ impl PartWriter {
         self.keep()
     }
 
-    /// Writes to this file instead.
+    /// Replaces the file that is written to.
     #[cfg(test)]
     fn redirect(&mut self, file: File) -> File {
         std::mem::replace(&mut self.file, file)
     }
 }
 
-/// The numbers of the first lines of the files of a part. Removes one that a server made and did not write to before it was
-/// killed.
+/// Returns the numbers of the first lines of the files of a part. Removes a trailing empty file of
+/// a server that was killed before it wrote to it.
 fn beginnings(folder: &LogFolder, part: LogPart) -> Result<Vec<u64>, AuditError> {
     let path = folder.path();
     let cannot = |error: io::Error| AuditError::file("read", path, &error);
@@ -351,19 +360,20 @@ fn create(folder: &LogFolder, part: LogPart, first: u64) -> io::Result<File> {
     folder.create(&name(part, first), OFlags::APPEND, Mode::RUSR | Mode::WUSR)
 }
 
-/// Where a log ends that another server wrote.
+/// The end of a log that another server wrote.
 struct PreviousEnd {
     next: u64,
     last: Digest,
-    /// Length of its last file.
+    /// Length of the last file.
     length: u64,
-    /// Whether the last file does not end with a line end.
+    /// True if the last file does not end with a line end.
     is_torn: bool,
     torn: Option<TornBytes>,
 }
 
 impl PreviousEnd {
-    /// The end of a part of the log in `folder`, whose files begin with these lines.
+    /// Finds the end of a part of the log in `folder`. `first` contains the first line numbers of
+    /// its files.
     fn of(folder: &Path, part: LogPart, first: &[u64]) -> Result<Self, AuditError> {
         let mut end = Self { next: 1, last: NOTHING, length: 0, is_torn: false, torn: None };
         for (back, first) in first.iter().rev().enumerate() {
@@ -401,7 +411,8 @@ impl PreviousEnd {
         )))
     }
 
-    /// How the end differs from what was signed last, and the first line that is kept, if that is signed.
+    /// Compares the end with the signed head. Returns the differences, and the first retained line
+    /// if a signed head states it.
     fn compare(
         &self,
         folder: &Path,
@@ -437,7 +448,7 @@ impl PreviousEnd {
     }
 }
 
-/// The hash of the line `seq`.
+/// Returns the hash of the line `seq`.
 fn hash_of(folder: &Path, part: LogPart, seq: u64) -> Result<Option<Digest>, AuditError> {
     for line in LineReader::after(folder, part, seq)? {
         match chain::read(&line?.bytes) {
@@ -448,15 +459,15 @@ fn hash_of(folder: &Path, part: LogPart, seq: u64) -> Result<Option<Digest>, Aud
     Ok(None)
 }
 
-/// The last line that is one, and what follows it.
+/// Returns the last valid line and the bytes after it.
 fn last_line(tail: &[u8]) -> (Option<ChainLink>, &[u8]) {
     let mut end = tail.len();
-    // The last line may be whole but for its end.
+    // The last line may be complete except for its line end.
     let after = tail.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
     if let Ok(link) = tail.get(after..).map_or(Err(""), chain::read) {
         return (Some(link), &[]);
     }
-    // From the back: each round looks at one line, whose end is at `end`.
+    // Search backward. Each iteration checks the line that ends at `end`.
     while let Some(stop) = tail.get(..end).and_then(|text| text.iter().rposition(|byte| *byte == b'\n')) {
         let start = tail.get(..stop).and_then(|text| text.iter().rposition(|byte| *byte == b'\n'));
         let line = tail.get(start.map_or(0, |start| start + 1)..stop).unwrap_or_default();
@@ -474,25 +485,26 @@ pub(crate) mod tests {
     use crate::event::PluginRecord;
     use crate::verify::{VerifyReport, verify};
 
-    /// A record with this text.
+    /// Creates an event with this text.
     pub(crate) fn record(what: impl Into<String>) -> TimedEvent {
         let plugin = PluginRecord { plugin: "p".into(), ..PluginRecord::default() };
         (SystemTime::now(), AuditEvent::Refused { plugin, why: what.into() })
     }
 
-    /// A log with small files.
+    /// Opens a log with small files.
     pub(crate) fn open_both(path: &Path) -> [PartWriter; 2] {
         PartWriter::open(path, 16 << 10, [3, 3]).unwrap()
     }
 
-    /// The main part of a log with small files; the other one ends, and its lock with the main one.
+    /// Opens the main part of a log with small files. Ends the other part; the lock is held by the
+    /// main part.
     pub(crate) fn open(path: &Path) -> PartWriter {
         let [main, mut rejected] = open_both(path);
         rejected.end().unwrap();
         main
     }
 
-    /// What `verify` says of an intact log.
+    /// Verifies an intact log and returns the report.
     fn intact(path: &Path) -> VerifyReport {
         let report = verify(path, None, None).unwrap();
         assert_eq!(report.findings, [], "{report:?}");
@@ -518,9 +530,9 @@ pub(crate) mod tests {
             journal.end().unwrap();
         }
         let report = intact(dir.path());
-        // Those of the main part, and the one of the other.
+        // The file lines of the main part and the one of the other part.
         assert_eq!((report.files, notices(&report)), (3 + 1, vec![]));
-        // Three starts and ends, checkpoints, and the beginnings and ends of files.
+        // Three starts and stops, checkpoints, and the first and last lines of files.
         let (newest, _) = report.newest.unwrap();
         assert!(newest > lines + 3 * 3 && report.lines < newest, "{report:?}");
         for file in files(dir.path(), LogPart::Main).unwrap() {
@@ -533,10 +545,10 @@ pub(crate) mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut journal = open(dir.path());
         journal.append(&[record("one")]).unwrap();
-        // Written, and not signed.
+        // Written but not signed.
         journal.stage(SystemTime::now(), &record("two").1);
         journal.flush().unwrap();
-        // A part of a line.
+        // An incomplete line.
         journal.file.write_all(b"{\"seq\":4,\"ti").unwrap();
         drop(journal);
         let file = name(LogPart::Main, 1);
@@ -577,7 +589,7 @@ pub(crate) mod tests {
             assert_eq!(count, 2, "{error}");
         }
         journal.redirect(good);
-        // As if a part of it had found room.
+        // As if a part of the line had been written.
         (&journal.file).write_all(b"{\"seq\":3,").unwrap();
         journal.append(&[record("four")]).unwrap();
         journal.end().unwrap();

@@ -1,4 +1,4 @@
-//! The key that signs the log, and the public key that others verify it with.
+//! The key that signs the log, and the public key that verifies its signatures.
 
 use std::fmt;
 use std::fs::File;
@@ -21,22 +21,23 @@ const SECRET: &str = "key";
 /// Name of the file with the public key in hexadecimal.
 pub(crate) const PUBLIC: &str = "public-key";
 
-/// Length of the secret key, and of the public one.
+/// Length of the secret key and of the public key, in bytes.
 const LENGTH: usize = 32;
 
-/// The key of one log.
+/// The signing key of a log.
 pub(crate) struct LogKey(Ed25519KeyPair);
 
-/// The key that verifies the signatures of one log. Displays as 64 hexadecimal digits.
+/// The key that verifies the signatures of a log. Displays as 64 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublicKey([u8; LENGTH]);
 
 impl LogKey {
-    /// Reads the key in the folder, or makes one if the folder has no log yet (`is_new`).
+    /// Loads the key from the directory. Creates a key if the directory has no log yet (`is_new`).
     ///
     /// # Errors
     ///
-    /// There is a log without a key, or a key that others could have read or changed.
+    /// Returns an error if a log exists without a key, or if other users could have read or changed
+    /// the key.
     pub(crate) fn of(folder: &LogFolder, is_new: bool) -> Result<Self, AuditError> {
         let path = folder.path().join(SECRET);
         if is_new && !folder.has(SECRET) {
@@ -67,17 +68,17 @@ impl LogKey {
         Ok(key)
     }
 
-    /// The public key.
+    /// Returns the public key.
     pub(crate) fn public(&self) -> PublicKey {
         PublicKey(self.0.public_key().as_ref().try_into().unwrap_or_default())
     }
 
-    /// A signature in hexadecimal.
+    /// Signs `claim`. Returns the signature in hexadecimal.
     pub(crate) fn sign(&self, part: LogPart, claim: SignedClaim) -> String {
         hex::encode(self.0.sign(claim.text(part).as_bytes()))
     }
 
-    /// Writes the public key beside the secret one.
+    /// Writes the public key next to the secret key.
     fn show(&self, folder: &LogFolder) -> io::Result<()> {
         let mut file = folder.create(PUBLIC, OFlags::TRUNC, Mode::from_raw_mode(0o644))?;
         file.write_all(format!("{}\n", self.public()).as_bytes())
@@ -91,12 +92,12 @@ impl fmt::Debug for LogKey {
 }
 
 impl PublicKey {
-    /// A public key from its 64 hexadecimal digits; `None` if they are not that.
+    /// Parses a public key of 64 hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         Some(Self(hex::decode(text.trim()).ok()?.try_into().ok()?))
     }
 
-    /// Whether `signature`, in hexadecimal, is one of `claim`.
+    /// Returns whether `signature`, in hexadecimal, is a valid signature of `claim`.
     pub(crate) fn verifies(&self, signature: &str, part: LogPart, claim: SignedClaim) -> bool {
         let Ok(signature) = hex::decode(signature) else { return false };
         UnparsedPublicKey::new(&ED25519, &self.0).verify(claim.text(part).as_bytes(), &signature).is_ok()
@@ -109,7 +110,8 @@ impl fmt::Display for PublicKey {
     }
 }
 
-/// Writes a new key, under a temporary name first: nobody reads a part of it, and none is ever replaced.
+/// Creates a key file. Writes it under a temporary name first, so that readers never observe a
+/// partial key, and never replaces an existing key.
 fn make(folder: &LogFolder) -> io::Result<()> {
     let mut random = [0; LENGTH + 8];
     rand::fill(&mut random).map_err(|_| io::Error::other("the system provides no random bytes"))?;
@@ -119,7 +121,8 @@ fn make(folder: &LogFolder) -> io::Result<()> {
     let mut file = File::from(openat(handle, &temporary, flags, Mode::RUSR | Mode::WUSR)?);
     let written = file.write_all(seed).and_then(|()| file.sync_all()).and_then(|()| {
         match renameat_with(handle, &temporary, handle, SECRET, RenameFlags::NOREPLACE) {
-            // Not every file system can. The lock keeps other servers away.
+            // Some file systems do not support `NOREPLACE`. The directory lock excludes other
+            // servers.
             Err(Errno::INVAL | Errno::NOSYS) => Ok(renameat(handle, &temporary, handle, SECRET)?),
             done => Ok(done?),
         }

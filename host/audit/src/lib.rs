@@ -1,11 +1,13 @@
-//! The audit log: one line for each load, call, denial and limit, in files whose lines cannot be changed unnoticed.
+//! The audit log: one line for each load, call, denial and limit, in tamper-evident files.
 //!
-//! An [`AuditLog`] takes [`AuditEvent`]s from any thread and hands them to a thread that writes. Each line holds the hash of the
-//! line before it (`chain`); the newest line is signed after each write (`head`), and from time to time within the log
-//! (`checkpoint`). What clients can cause at will is in a [`LogPart`] of its own, and repeated rejections are counted
-//! (`series`). [`verify`] finds every line that was changed, cut, swapped or inserted, and [`LineReader`] reads the log.
-//! Nothing here knows wasmtime, JSON-RPC or the catalog: events come from the `toolbay` crate as plain data, and go to
-//! files in one private folder.
+//! An [`AuditLog`] accepts [`AuditEvent`]s from any thread and sends them to a writer thread. Each
+//! line contains the hash of the previous line (`chain`). The newest line is signed after each
+//! write (`head`), and periodically within the log (`checkpoint`). Events that clients can cause at
+//! will are in a separate [`LogPart`], and repeated rejections are only counted. [`verify`] finds
+//! every line that was changed, truncated, swapped or inserted. [`LineReader`] reads the log.
+//!
+//! This crate does not depend on wasmtime, JSON-RPC or the catalog. Events come from the `toolbay`
+//! crate as plain data and are written to files in one private directory.
 
 mod anchor;
 mod chain;

@@ -1,4 +1,4 @@
-//! The lines of a log, read over all of its files.
+//! A reader of the lines in all files of a log.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -14,20 +14,21 @@ use crate::part::LogPart;
 pub struct LogLine {
     /// Name of the file.
     pub file: String,
-    /// Number of the line in the file, from 1.
+    /// Number of the line in the file, starting at 1.
     pub number: u64,
-    /// The line without its line end. One that is too long to be of a log is cut after 128 KiB.
+    /// The line without its line end. A line that is too long for a log is truncated to 128 KiB.
     pub bytes: Vec<u8>,
-    /// Whether it ends with a line end.
+    /// True if the line ends with a line end.
     pub whole: bool,
 }
 
-/// The lines of all files of a part of a log, the oldest first. Holds one line in memory at a time.
+/// Iterator over the lines in all files of a part of a log, oldest first. Holds one line in memory
+/// at a time.
 #[derive(Debug)]
 pub struct LineReader {
     folder: PathBuf,
     part: LogPart,
-    /// The numbers of the first lines of the files that are left, the next one last.
+    /// The first line numbers of the remaining files, the next one last.
     files: Vec<u64>,
     open: Option<OpenLogFile>,
     count: usize,
@@ -41,16 +42,16 @@ struct OpenLogFile {
 }
 
 impl LineReader {
-    /// The lines of one part of the log in `folder`.
+    /// Reads the lines of one part of the log in `folder`.
     ///
     /// # Errors
     ///
-    /// The folder cannot be read.
+    /// Returns an error if the directory cannot be read.
     pub fn of(folder: &Path, part: LogPart) -> Result<Self, AuditError> {
         Self::after(folder, part, 0)
     }
 
-    /// The lines from the beginning of the file that has the line `seq`.
+    /// Reads the lines from the start of the file that contains the line `seq`.
     pub(crate) fn after(folder: &Path, part: LogPart, seq: u64) -> Result<Self, AuditError> {
         let mut files = files(folder, part).map_err(|error| AuditError::file("read", folder, &error))?;
         let count = files.len();
@@ -60,7 +61,7 @@ impl LineReader {
         Ok(Self { folder: folder.to_owned(), part, files, open: None, count })
     }
 
-    /// The number of files in the part.
+    /// Returns the number of files in the part.
     pub fn files(&self) -> usize {
         self.count
     }
@@ -89,7 +90,7 @@ impl Iterator for LineReader {
     fn next(&mut self) -> Option<Self::Item> {
         let line = self.read().transpose();
         if matches!(line, Some(Err(_))) {
-            // Nothing after it is read.
+            // Stop after the first error.
             self.files.clear();
             self.open = None;
         }
@@ -112,7 +113,7 @@ impl OpenLogFile {
         Ok(Some(LogLine { file: self.name.clone(), number: self.number, bytes, whole }))
     }
 
-    /// Skips the rest of a line. Returns whether it had an end.
+    /// Skips the rest of a line. Returns whether the line had an end.
     fn skip(&mut self) -> std::io::Result<bool> {
         loop {
             let buffer = self.reader.fill_buf()?;

@@ -1,19 +1,20 @@
-//! The two parts of a log. What clients can cause at will has files of its own, so that it displaces nothing else.
+//! The two parts of a log. Events that clients can cause at will have separate files, so that they
+//! do not displace other events.
 
-/// A part of a log: a chain with its own files, its own retention and its own head. Both have one key.
+/// A part of a log: a chain with separate files, retention and head. Both parts share one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogPart {
-    /// Plugins, operators, approvals and the calls that were let in.
+    /// Plugins, operators, approvals and admitted calls.
     Main,
     /// Rejected calls, denials and limits.
     Rejected,
 }
 
 impl LogPart {
-    /// Both, in the order in which they are verified.
+    /// Both parts, in the order in which they are verified.
     pub(crate) const ALL: [Self; 2] = [Self::Main, Self::Rejected];
 
-    /// The part's name, which the names of its files begin with.
+    /// Returns the name of the part, which is the prefix of its file names.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Main => "audit",
@@ -21,7 +22,7 @@ impl LogPart {
         }
     }
 
-    /// What messages call it.
+    /// Returns the noun for messages.
     pub(crate) const fn noun(self) -> &'static str {
         match self {
             Self::Main => "the log",
@@ -29,7 +30,7 @@ impl LogPart {
         }
     }
 
-    /// Name of the file with its newest line.
+    /// Returns the name of the head file.
     pub(crate) const fn head(self) -> &'static str {
         match self {
             Self::Main => "head",

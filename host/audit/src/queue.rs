@@ -1,4 +1,5 @@
-//! Takes events from any thread, within a bound of memory and of time.
+//! The queue of events, which accepts events from any thread within bounds on memory and waiting
+//! time.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,51 +17,55 @@ use crate::journal::PartWriter;
 use crate::part::LogPart;
 use crate::writer::{LogWriter, WriterMessage, WriterState};
 
-/// Bytes of calls that may wait to be written, beyond those that running calls have reserved.
+/// Capacity of the queue for events of calls, in bytes, in addition to the reservations of running
+/// calls.
 const ROOM: usize = 16 << 20;
 
-/// Bytes that a running call reserves at the most: a disk that keeps up never holds up a call.
+/// Queue capacity for each concurrent call, in bytes. While the disk keeps up, no call has to wait.
 const OF_CALL: usize = 32 << 10;
 
-/// Bytes of other records that may wait to be written: what callers do leaves that room alone.
+/// Capacity of the queue for other events, in bytes. Calls cannot use it.
 const OWN_ROOM: usize = 4 << 20;
 
-/// How long a call waits for room with [`WhenFull::Drop`]. After a wait in vain, no other call waits until something was written.
+/// Maximum time that a call waits for queue space with [`WhenFull::Drop`]. After a timeout, further
+/// calls do not wait until something is written.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// How long a call waits until the server's own log says so.
+/// Time that a call waits before the server's own log reports it.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// What happens to calls while the log cannot take their lines.
+/// The behavior of calls while the log cannot accept their lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
-    /// They wait for room, up to their deadline. Lines that cannot be written are kept until they can.
+    /// Calls wait for queue space, up to their deadline. Lines that cannot be written are retained
+    /// until they can.
     #[default]
     Wait,
-    /// They are refused, also while the disk takes nothing. Lines of earlier calls are kept.
+    /// Calls are refused, also while the disk accepts no writes. Lines of earlier calls are
+    /// retained.
     Refuse,
-    /// They go on, and their lines are lost.
+    /// Calls continue, and their lines are lost.
     Drop,
 }
 
-/// Room in the queue for the lines of one call.
+/// Queue space reserved for the lines of one call.
 #[derive(Debug)]
 pub struct QueueReservation(OwnedSemaphorePermit);
 
-/// How the log is written.
+/// The settings of an audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditSettings {
-    /// The folder; it is created if it does not exist.
+    /// The directory, which is created if it does not exist.
     pub folder: PathBuf,
-    /// Largest size of one file, in bytes.
+    /// Maximum size of a file, in bytes.
     pub size: u64,
-    /// Files that are kept of the main part, at least 2.
+    /// Number of files of the main part that are retained, at least 2.
     pub files: usize,
-    /// Files that are kept of the part with rejections, at least 2.
+    /// Number of files of the part with rejections that are retained, at least 2.
     pub rejected_files: usize,
-    /// Time between two signatures within the log, while lines are added.
+    /// Interval between two signatures within the log while lines are added.
     pub checkpoint: Duration,
-    /// What happens to calls while the log cannot take their lines.
+    /// The behavior of calls while the log cannot accept their lines.
     pub when_full: WhenFull,
 }
 
@@ -83,11 +88,13 @@ struct AuditQueue {
 }
 
 impl AuditLog {
-    /// Opens the log of a server that runs at most this number of `calls` at once, and starts the thread that writes it. Blocks.
+    /// Opens the log of a server that runs at most `calls` calls concurrently, and starts the
+    /// writer thread. Blocks.
     ///
     /// # Errors
     ///
-    /// The folder cannot be used, others could change it, another server writes to it, or its key is missing.
+    /// Returns an error if the directory cannot be used, other users could change it, another
+    /// server writes to it, or its key is missing.
     pub fn open(settings: &AuditSettings, calls: usize) -> Result<Self, AuditError> {
         let keep = [settings.files, settings.rejected_files];
         let journals = PartWriter::open(&settings.folder, settings.size, keep)?;
@@ -116,13 +123,13 @@ impl AuditLog {
         (Self { inner: Arc::new(inner) }, writer)
     }
 
-    /// The number of the next call.
+    /// Returns the number of the next call.
     pub fn number(&self) -> u64 {
         self.inner.calls.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Records an event without waiting, in room that calls cannot take: if that is full, the event is lost, and the log
-    /// says so.
+    /// Records an event without waiting, in queue space that calls cannot use. If that is full, the
+    /// event is lost and counted in the log.
     pub fn note(&self, event: AuditEvent) {
         let part = event.part();
         if !self.try_send(&self.inner.own_room, event) {
@@ -130,13 +137,13 @@ impl AuditLog {
         }
     }
 
-    /// Records an event of a call without waiting. Returns whether there was room.
+    /// Records an event of a call without waiting. Returns whether the queue had space.
     pub fn try_record(&self, event: AuditEvent) -> bool {
         self.try_send(&self.inner.room, event)
     }
 
-    /// Records an event of a call that has not reserved room, without waiting: if there is no room, the event is lost, and the
-    /// log says so.
+    /// Records an event of a call that has no reservation, without waiting. If the queue is full,
+    /// the event is lost and counted in the log.
     pub fn record_now(&self, event: AuditEvent) {
         let part = event.part();
         if !self.try_send(&self.inner.room, event) {
@@ -144,8 +151,8 @@ impl AuditLog {
         }
     }
 
-    /// Records an event of a call that has not reserved room. Waits as [`AuditLog::reserve`] does, until `deadline` at most; then the
-    /// event is lost, and the log says so.
+    /// Records an event of a call that has no reservation. Waits like [`AuditLog::reserve`], at
+    /// most until `deadline`. After that, the event is lost and counted in the log.
     pub async fn record(&self, event: AuditEvent, deadline: Instant) {
         let part = event.part();
         match self.reserve(event.weight(), deadline).await {
@@ -154,8 +161,9 @@ impl AuditLog {
         }
     }
 
-    /// Reserves room for the lines of a call, `weight` bytes together. Waits for it as [`WhenFull`] says, until `deadline` at
-    /// most. `None` if there is none: what to do then is for the caller to decide.
+    /// Reserves `weight` bytes of queue space for all lines of a call. Waits according to
+    /// [`WhenFull`], at most until `deadline`. Returns `None` if no space is available; the caller
+    /// decides how to proceed.
     pub async fn reserve(&self, weight: u32, deadline: Instant) -> Option<QueueReservation> {
         let (room, shared) = (&self.inner.room, &self.inner.shared);
         if self.inner.when_full == WhenFull::Refuse && shared.failing.load(Ordering::Relaxed) {
@@ -190,8 +198,8 @@ impl AuditLog {
         found
     }
 
-    /// Records an event in reserved room, of which the rest stays reserved. An event that is larger is recorded as
-    /// [`AuditLog::record_now`] does it.
+    /// Records an event in reserved space. The rest stays reserved. Records an event that exceeds
+    /// the reservation like [`AuditLog::record_now`].
     pub fn record_in(&self, reserved: &mut QueueReservation, event: AuditEvent) {
         match reserved.0.split(event.weight() as usize) {
             Some(room) => self.send(event.bounded(), room),
@@ -199,14 +207,15 @@ impl AuditLog {
         }
     }
 
-    /// The room that the lines of a call take: the line `event` about its end, one about a limit, and two about approvals.
+    /// Returns the queue space for the lines of a call, in bytes: `event` for its end, one line for
+    /// a limit, and two lines for approvals.
     pub fn weight(event: &CallRecord) -> u32 {
         let arguments = event.arguments.text.as_ref().map_or(0, String::len);
         u32::try_from(4 * (FIXED + event.subject.size()) + arguments).unwrap_or(u32::MAX)
     }
 
-    /// Records that a call was rejected: `events` if it is the first of its series, and otherwise it is counted. Does
-    /// not wait, and loses nothing.
+    /// Records a rejected call. Records `events` if the call is the first of its series; otherwise
+    /// counts it. Never waits and never loses a rejection.
     pub fn reject(&self, series: &RejectedRecord, events: [Option<AuditEvent>; 2]) {
         if !self.inner.shared.series().begins(series) {
             return;
@@ -223,20 +232,20 @@ impl AuditLog {
         }
     }
 
-    /// What happens to calls while the log cannot take their lines.
+    /// Returns the behavior of calls while the log cannot accept their lines.
     pub fn when_full(&self) -> WhenFull {
         self.inner.when_full
     }
 
-    /// Returns whether there was room.
+    /// Returns whether the queue had space.
     fn try_send(&self, room: &Arc<Semaphore>, event: AuditEvent) -> bool {
         let event = event.bounded();
         let room = Arc::clone(room).try_acquire_many_owned(event.weight());
         room.map(|room| self.send(event, room)).is_ok()
     }
 
-    /// Writes what is in the queue, and that the server ended. Waits for that, for `patience` at most. Nothing is recorded
-    /// afterwards.
+    /// Writes the queued events and a stop line. Waits at most `patience` for that. Later events
+    /// are not recorded.
     pub fn end(&self, patience: Duration) {
         if self.inner.ended.set(()).is_err() {
             return;
@@ -248,7 +257,7 @@ impl AuditLog {
     }
 
     fn send(&self, event: AuditEvent, room: OwnedSemaphorePermit) {
-        // Fails only after the end.
+        // Fails only after the log has ended.
         drop(self.inner.queue.send(WriterMessage::Record(Box::new((SystemTime::now(), event)), room)));
     }
 
@@ -257,7 +266,8 @@ impl AuditLog {
         self.inner.shared.lost_ever.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many records were lost since the log was opened: the queue was full, or the disk.
+    /// Returns the number of records that were lost since the log was opened, because the queue or
+    /// the disk was full.
     pub fn lost(&self) -> u64 {
         self.inner.shared.lost_ever.load(Ordering::Relaxed)
     }
@@ -279,10 +289,10 @@ mod tests {
         Instant::now() + Duration::from_mins(1)
     }
 
-    /// A log with room for this number of records, whose writer does not run yet.
+    /// A log with queue space for `records` records, whose writer is not running yet.
     fn idle(dir: &tempfile::TempDir, records: usize, when_full: WhenFull) -> (AuditLog, LogWriter) {
         let room = event("").weight() as usize * records;
-        // So large that no line is removed to make room.
+        // Large enough that no file is deleted.
         let journals = PartWriter::open(dir.path(), 1 << 20, [3, 3]).unwrap();
         AuditLog::of(journals, Duration::from_mins(1), room, Duration::from_millis(1), when_full)
     }
@@ -304,7 +314,7 @@ mod tests {
         assert_eq!((report.lost, report.is_intact()), (7, true), "{report:?}");
     }
 
-    /// Has this number of callers record an event each, and returns when nobody can without waiting.
+    /// Spawns `callers` tasks that record an event each. Returns when the queue is full.
     async fn press(audit: &AuditLog, callers: usize) -> Vec<tokio::task::JoinHandle<()>> {
         let record = |_| {
             let audit = audit.clone();
@@ -317,7 +327,7 @@ mod tests {
         tasks
     }
 
-    /// How many of these events have a line.
+    /// Returns the number of recorded events.
     fn recorded(dir: &tempfile::TempDir) -> usize {
         let lines = LineReader::of(dir.path(), LogPart::Main).unwrap().map(|line| line.unwrap().bytes);
         lines.filter(|line| String::from_utf8_lossy(line).contains("\"refused\"")).count()

@@ -1,33 +1,34 @@
-//! Repeated rejections: the first of a series is a line, and the others are counted, with one line a second for each caller
-//! and reason.
+//! Deduplication of rejections. The first rejection of a series has a line. Further ones are
+//! counted, and reported in at most one line per second for each caller and reason.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use crate::event::RejectedRecord;
 
-/// Time between two lines of a series. One that had nothing to count for so long has ended.
+/// Interval between two lines of a series. A series without a rejection for this time has ended.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Series that are kept at once. Beyond that, callers share one for each reason.
+/// Maximum number of series. Beyond that, callers share one series per reason.
 const MOST: usize = 1_024;
 
-/// A caller, the word of the error kind, and the key of the limit.
+/// Caller, identifier of the error kind, and key of the limit.
 type RejectionKey = (String, &'static str, Option<&'static str>);
 
-/// What is counted of a series.
+/// The rejections of a series that are not reported yet.
 #[derive(Debug, Default)]
 struct SeriesCount {
     count: u64,
-    /// The tool of all that are counted; empty if they are of several, or if nothing is counted.
+    /// The tool of all counted rejections; empty if they have different tools, or if nothing is
+    /// counted.
     tool: String,
 }
 
-/// The series that go on.
+/// The current series.
 #[derive(Debug, Default)]
 pub(crate) struct SeriesTable {
     counts: HashMap<RejectionKey, SeriesCount>,
-    /// When the next lines are due; `None` if no series goes on.
+    /// Time of the next report; `None` if there is no series.
     due: Option<Instant>,
 }
 
@@ -43,7 +44,8 @@ impl SeriesCount {
 }
 
 impl SeriesTable {
-    /// Counts a rejection. Returns whether it is the first of its series, which has a line of its own and is not counted.
+    /// Counts a rejection. Returns whether it is the first of its series: it has its own line and
+    /// is not counted.
     pub(crate) fn begins(&mut self, rejected: &RejectedRecord) -> bool {
         let RejectedRecord { caller, outcome, limit, .. } = rejected;
         let own = (caller.clone(), *outcome, *limit);
@@ -56,24 +58,24 @@ impl SeriesTable {
             self.counts.insert(own, SeriesCount::default());
             return true;
         }
-        // Reasons are few, whatever clients do.
+        // There are few reasons, regardless of clients.
         self.counts.entry((String::new(), outcome, *limit)).or_default().add(rejected);
         false
     }
 
-    /// Counts a rejection that began a series and whose line found no room.
+    /// Counts a rejection that started a series but whose line did not fit in the queue.
     pub(crate) fn count(&mut self, rejected: &RejectedRecord) {
         let RejectedRecord { caller, outcome, limit, .. } = rejected;
         self.counts.entry((caller.clone(), outcome, *limit)).or_default().add(rejected);
         self.due = self.due.or_else(|| Some(Instant::now() + EVERY));
     }
 
-    /// When the next lines are due.
+    /// Returns the time of the next report.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// What was counted, if it is time, or if `now` says that it does not matter.
+    /// Returns and resets the counts if they are due, or if `now` is set.
     pub(crate) fn take(&mut self, now: bool) -> Vec<RejectedRecord> {
         if !now && self.due.is_none_or(|due| due > Instant::now()) {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! The end of a log, read without the rest.
+//! Reads the newest lines of a log without reading the rest.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -9,30 +9,32 @@ use crate::folder::{files, name};
 use crate::part::LogPart;
 use crate::timed::time;
 
-/// Bytes of each file that are read, from its end.
+/// Number of bytes that are read from the end of each file.
 const BYTES: u64 = 512 << 10;
 
-/// Files that are read: a new one has few lines.
+/// Maximum number of files that are read. A new file has few lines.
 const FILES: usize = 2;
 
-/// The newest whole lines of the log in `folder`, without their line ends: the newest first, and at most `most`. Only the ends
-/// of the newest files are read, so there may be fewer.
+/// Returns at most `most` of the newest whole lines of the log in `folder`, newest first and
+/// without their line ends. Only the ends of the newest files are read, so fewer lines may be
+/// returned.
 ///
 /// # Errors
 ///
-/// The folder or a file cannot be read.
+/// Returns an error if the directory or a file cannot be read.
 pub fn tail(folder: &Path, most: usize) -> Result<Vec<Vec<u8>>, AuditError> {
     let mut lines = Vec::new();
     for part in LogPart::ALL {
         lines.extend(tail_of(folder, part, most)?);
     }
-    // Both are in order by themselves; a line without a time stays where it is.
+    // The lines of each part are in order. The sort is stable, so a line without a time keeps its
+    // position.
     lines.sort_by(|one, other| time(other).cmp(time(one)));
     lines.truncate(most);
     Ok(lines)
 }
 
-/// The newest lines of one part, the newest first.
+/// Returns the newest lines of one part, newest first.
 fn tail_of(folder: &Path, part: LogPart, most: usize) -> Result<Vec<Vec<u8>>, AuditError> {
     let numbers = files(folder, part).map_err(|error| AuditError::file("read", folder, &error))?;
     let mut lines = Vec::new();
@@ -48,7 +50,7 @@ fn tail_of(folder: &Path, part: LogPart, most: usize) -> Result<Vec<Vec<u8>>, Au
     Ok(lines)
 }
 
-/// The whole lines at the end of a file.
+/// Returns the whole lines at the end of a file.
 fn end(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
@@ -56,7 +58,7 @@ fn end(path: &Path) -> io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(from))?;
     let mut bytes = Vec::new();
     file.take(BYTES).read_to_end(&mut bytes)?;
-    // What is being written has no end yet, and the first line may be cut.
+    // A line that is being written has no end yet, and the first line may be incomplete.
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     bytes.truncate(whole);
     if from > 0 {

@@ -1,4 +1,4 @@
-//! The lines of both parts of a log in the order of their times.
+//! An iterator over the lines of both parts of a log in chronological order.
 
 use std::path::Path;
 
@@ -6,34 +6,36 @@ use crate::error::AuditError;
 use crate::lines::{LineReader, LogLine};
 use crate::part::LogPart;
 
-/// What comes before the time of a line.
+/// The bytes before the time of a line.
 const TIME: &[u8] = br#","time":""#;
 
-/// Length of a time.
+/// Length of a time, in bytes.
 const LENGTH: usize = "2026-05-01T08:00:00.000001Z".len();
 
-/// Bytes at the beginning of a line in which its time begins.
+/// Number of bytes at the start of a line that are searched for the time key.
 const WITHIN: usize = 64;
 
-/// The time of a line, as it is written: times of one length are in the order of their texts. Empty if there is none.
+/// Returns the time of a line as text, or an empty slice. Times have a fixed length, so their texts
+/// sort chronologically.
 pub(crate) fn time(line: &[u8]) -> &[u8] {
     let start = line.get(..line.len().min(WITHIN)).unwrap_or_default();
     let at = start.windows(TIME.len()).position(|found| found == TIME);
     at.and_then(|at| line.get(at + TIME.len()..at + TIME.len() + LENGTH)).unwrap_or_default()
 }
 
-/// The lines of both parts of a log, the oldest first. Holds two lines in memory at a time.
+/// Iterator over the lines of both parts of a log, oldest first. Holds two lines in memory at a
+/// time.
 #[derive(Debug)]
 pub struct MergedLines {
     parts: [(LineReader, Option<LogLine>); 2],
 }
 
 impl MergedLines {
-    /// The lines of the log in `folder`.
+    /// Reads the lines of the log in `folder`.
     ///
     /// # Errors
     ///
-    /// The folder cannot be read.
+    /// Returns an error if the directory cannot be read.
     pub fn of(folder: &Path) -> Result<Self, AuditError> {
         let [main, rejected] = LogPart::ALL;
         Ok(Self { parts: [(LineReader::of(folder, main)?, None), (LineReader::of(folder, rejected)?, None)] })

@@ -1,4 +1,4 @@
-//! Finds every line that was changed, cut, swapped or inserted.
+//! Verification of a log. Finds every line that was changed, truncated, swapped or inserted.
 
 use std::fmt;
 use std::path::Path;
@@ -16,68 +16,71 @@ use crate::key::{PUBLIC, PublicKey};
 use crate::lines::{LineReader, LogLine};
 use crate::part::LogPart;
 
-/// Findings that are told; a log of which nothing is left has as many as it has lines.
+/// Maximum number of reported findings. A log that was completely destroyed has a finding for each
+/// line.
 const TOLD: usize = 100;
 
-/// How often a log whose files cannot be read is begun again.
+/// Maximum number of retries if the files of a log cannot be read.
 const AGAIN: u32 = 3;
 
-/// Something that is not as the server wrote it.
+/// A difference from the log that the server wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifyFinding {
-    /// The file and the number of the line in it; `None` if it is about the log as a whole.
+    /// The file and the number of the line in it; `None` if the finding applies to the whole log.
     pub place: Option<(String, u64)>,
-    /// What is wrong, as a clause.
+    /// The difference, as a clause.
     pub what: String,
 }
 
-/// What a log looks like.
+/// The result of verifying a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VerifyReport {
-    /// What is not as the server wrote it: at most 100.
+    /// Differences from the log that the server wrote: at most 100.
     pub findings: Vec<VerifyFinding>,
-    /// Findings beyond these.
+    /// Number of further findings.
     pub more: u64,
-    /// What is worth knowing and no sign that somebody changed the log.
+    /// Notable facts that are not evidence of tampering.
     pub notices: Vec<VerifyFinding>,
-    /// Files of the log.
+    /// Number of files of the log.
     pub files: usize,
-    /// Lines in them.
+    /// Number of lines in the files.
     pub lines: u64,
-    /// Lines that the server could not write, as the log says.
+    /// Number of lines that the server could not write, according to the log.
     pub lost: u64,
-    /// Number and hash of the newest line of the main part, whose signatures name the newest line of the other one.
+    /// Number and hash of the newest line of the main part, whose checkpoints refer to the newest
+    /// line of the other part.
     pub newest: Option<(u64, Digest)>,
-    /// The key that the signatures were verified with.
+    /// The key that verified the signatures.
     pub key: Option<PublicKey>,
-    /// The parts of the log, of which there is one if an earlier version wrote it.
+    /// The parts of the log. There is only one part if an earlier version wrote the log.
     pub parts: Vec<PartReport>,
 }
 
-/// What a part of a log looks like.
+/// The result of verifying a part of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartReport {
-    /// Which part.
+    /// The part.
     pub part: LogPart,
-    /// Files of it.
+    /// Number of files.
     pub files: usize,
-    /// Lines in them.
+    /// Number of lines in the files.
     pub lines: u64,
-    /// Number of the first line that is there; `None` if there is no line.
+    /// Number of the first existing line; `None` if there is no line.
     pub first: Option<u64>,
     /// Number of the newest line; 0 if there is none.
     pub newest: u64,
-    /// Number of the newest line that the server itself removed, to keep no more files than it may; 0 if it removed none.
+    /// Number of the newest line that the server itself deleted to limit the number of files; 0 if
+    /// it deleted none.
     pub removed: u64,
 }
 
 impl VerifyReport {
-    /// Whether the log is as the server wrote it.
+    /// Returns whether the log is as the server wrote it.
     pub fn is_intact(&self) -> bool {
         self.findings.is_empty()
     }
 
-    /// Adds what there is of the other part.
+    /// Adds the report of the other part.
     fn add(&mut self, other: Self) {
         for finding in other.findings {
             if self.findings.len() < TOLD {
@@ -104,12 +107,12 @@ impl fmt::Display for VerifyFinding {
     }
 }
 
-/// Verifies the log in `folder`: with `key`, or else with the public key that is in the folder. `expected` is the number
-/// and the hash of a line that somebody noted.
+/// Verifies the log in `folder` with `key`, or with the public key in the directory. `expected` is
+/// the number and hash of a line that was recorded elsewhere.
 ///
 /// # Errors
 ///
-/// The folder, its public key or its files cannot be read.
+/// Returns an error if the directory, its public key or its files cannot be read.
 pub fn verify(
     folder: &Path,
     key: Option<PublicKey>,
@@ -122,7 +125,7 @@ pub fn verify(
     let mut again = AGAIN;
     loop {
         match verify_once(folder, key, expected) {
-            // A server that is running deletes old files.
+            // A running server deletes old files.
             Err(_) if again > 0 => again -= 1,
             done => return done,
         }
@@ -131,10 +134,10 @@ pub fn verify(
 
 fn verify_once(folder: &Path, key: PublicKey, expected: Option<(u64, Digest)>) -> Result<VerifyReport, AuditError> {
     let (mut report, anchor) = verify_part(folder, LogPart::Main, key, expected, None)?;
-    // After the main part: a server that is running writes the other one first.
+    // Read the other part after the main part: a running server writes the other part first.
     let missing = head::read(folder, LogPart::Rejected, &key).is_ok_and(|head| head == HeadState::Missing);
     let none = files(folder, LogPart::Rejected).is_ok_and(|files| files.is_empty());
-    // Earlier versions had no such part, and nothing of the main part mentions it then.
+    // Earlier versions had no second part, and their main part does not refer to it.
     if anchor.is_some() || !missing || !none {
         let (other, _) = verify_part(folder, LogPart::Rejected, key, None, anchor)?;
         report.add(other);
@@ -142,7 +145,8 @@ fn verify_once(folder: &Path, key: PublicKey, expected: Option<(u64, Digest)>) -
     Ok(report)
 }
 
-/// Verifies a part. Returns the newest line of the other one that it names, too. `anchor` is what the other part says is there.
+/// Verifies a part. Also returns the newest line of the other part that this part refers to.
+/// `anchor` is a line of this part that the other part refers to.
 fn verify_part(
     folder: &Path,
     part: LogPart,
@@ -150,7 +154,7 @@ fn verify_part(
     expected: Option<CrossAnchor>,
     anchor: Option<CrossAnchor>,
 ) -> Result<(VerifyReport, Option<CrossAnchor>), AuditError> {
-    // Before the lines: a server that is running goes on.
+    // Read the head before the lines: a running server continues to append.
     let head = head::read(folder, part, &key).map_err(|error| AuditError::file("read", folder, &error))?;
     let lines = LineReader::of(folder, part)?;
     let mut verifier = ChainVerifier::new(part, key, head, [expected, anchor], lines.files());
@@ -174,32 +178,32 @@ struct ChainVerifier {
     report: VerifyReport,
     key: PublicKey,
     head: HeadState,
-    /// A line that somebody noted, and one that the other part names.
+    /// A line that was recorded elsewhere, and a line that the other part refers to.
     expected: [Option<CrossAnchor>; 2],
-    /// The newest line of the other part that this one names.
+    /// The newest line of the other part that this part refers to.
     named: Option<CrossAnchor>,
-    /// The first line that is kept, as the log says.
+    /// Number of the first retained line, according to the log.
     oldest: u64,
-    /// The first line that is there.
+    /// Number of the first existing line.
     first: Option<u64>,
-    /// The last line of the chain.
+    /// The last valid line of the chain.
     last: Option<ChainLink>,
-    /// Lines since then that are none.
+    /// Invalid lines after `last`.
     damaged: Option<DamagedLines>,
-    /// The hash of the line that the head is about, and of the lines that are expected.
+    /// Hash of the line that the head refers to, and hashes of the expected lines.
     at_head: Option<Digest>,
     at_expected: [Option<Digest>; 2],
     place: LinePlace,
 }
 
-/// Lines that are none.
+/// Consecutive invalid lines.
 struct DamagedLines {
-    /// Where each is, and what is wrong with it.
+    /// The place and the defect of each line.
     lines: Vec<(LinePlace, &'static str)>,
     count: u64,
     hash: Context,
     bytes: u64,
-    /// Whether the last of them has a line end.
+    /// True if the last line has a line end.
     whole: bool,
 }
 
@@ -248,7 +252,7 @@ impl ChainVerifier {
         }
     }
 
-    /// A line that has the hash that it says.
+    /// Checks the position of a line whose own hash is valid.
     fn link(&mut self, link: ChainLink) {
         let skipped = self.damage_before(&link);
         match &self.last {
@@ -293,8 +297,8 @@ impl ChainVerifier {
         self.last = Some(link);
     }
 
-    /// Tells of the damaged lines before a line, unless they are what the line says that was torn. Returns how many of
-    /// them were lines once.
+    /// Reports the damaged lines before a line, unless the line itself states that they were torn.
+    /// Returns how many of them were numbered lines.
     fn damage_before(&mut self, link: &ChainLink) -> u64 {
         let said = match &link.says {
             ChainEvent::Start { torn, .. } => torn.as_ref(),
@@ -315,7 +319,7 @@ impl ChainVerifier {
             (Some(damaged), said) => {
                 let count = damaged.count;
                 self.damage(damaged);
-                // A server goes on after the last line that is one.
+                // A server continues the numbering after the last valid line.
                 if said.is_some() { 0 } else { count }
             }
         }
@@ -329,7 +333,8 @@ impl ChainVerifier {
         self.report.more += damaged.count - told;
     }
 
-    /// Notes what the line says of the other part, which only grows.
+    /// Checks and stores the reference of a line to the other part, whose line numbers never
+    /// decrease.
     fn name(&mut self, named: CrossAnchor) {
         if let Some(before) = self.named
             && (named.0 < before.0 || (named.0 == before.0 && named.1 != before.1))
@@ -340,7 +345,7 @@ impl ChainVerifier {
         self.named = Some(named);
     }
 
-    /// Checks what a line says that the chain depends on.
+    /// Checks the contents of a line that affect the chain.
     fn said(&mut self, link: &ChainLink) {
         match &link.says {
             ChainEvent::Start { missing, unsigned, wrong, key, .. } => {
@@ -416,7 +421,7 @@ impl ChainVerifier {
             };
             self.find_at(None, what);
         }
-        // What is older than the first line that is kept was removed by the server, as its head says.
+        // The server deleted the lines before the first retained line, according to its head.
         if let Some((seq, hash)) = named
             && at_named != Some(hash)
             && (seq >= self.oldest || newest < seq)
@@ -436,7 +441,7 @@ impl ChainVerifier {
         self.report
     }
 
-    /// Compares the end of the log with what was signed last.
+    /// Compares the end of the log with the signed head.
     fn compare(&mut self, head: SignedHead, newest: u64) {
         self.oldest = head.oldest;
         if head.seq > newest {

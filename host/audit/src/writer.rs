@@ -1,5 +1,5 @@
-//! The thread that writes: takes records from the queue, several at once. With a disk that takes nothing it keeps them and tries
-//! again, or counts them and says in the log itself what it lost.
+//! The writer thread, which takes events from the queue in batches. If the disk fails, the thread
+//! retains the events and retries, or counts them and records the loss in the log.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,56 +14,59 @@ use crate::journal::{PartWriter, TimedEvent};
 use crate::part::LogPart;
 use crate::series::SeriesTable;
 
-/// Records that are written at once at most.
+/// Maximum number of records in a batch.
 const BATCH: usize = 4_096;
 
-/// Pause after a write that failed, and before lines that were lost are reported, if nothing else is written before.
+/// Backoff after a failed write. Also the delay before lost lines are reported if nothing else is
+/// written.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Longest pause without a look at what was lost.
+/// Maximum time between two checks for lost records.
 const LOOK: Duration = Duration::from_mins(1);
 
-/// What reaches the thread.
+/// A message to the thread.
 #[derive(Debug)]
 pub(crate) enum WriterMessage {
-    /// A record, and the room that it takes in the queue.
+    /// A record, and its queue space.
     Record(Box<TimedEvent>, OwnedSemaphorePermit),
-    /// Something was counted, of which a line is due in a while.
+    /// A rejection was counted, and its line is due later.
     Counted,
-    /// The log ends. The answer says that it has.
+    /// Ends the log. The reply confirms the end.
     End(SyncSender<()>),
 }
 
-/// What the thread and those who record share.
+/// State shared by the thread and the callers that record events.
 #[derive(Debug, Default)]
 pub(crate) struct WriterState {
-    /// Records of the main part that found no room in the queue, and of which the log does not know yet.
+    /// Records of the main part that did not fit in the queue and that the log does not report yet.
     main_lost: AtomicU64,
-    /// The same of the other part.
+    /// Records of the part with rejections that did not fit in the queue and that the log does not
+    /// report yet.
     rejected_lost: AtomicU64,
-    /// Records that the log lost since it was opened, whether it knows of them or not.
+    /// Number of records lost since the log was opened, reported or not.
     pub lost_ever: AtomicU64,
-    /// A record waited for room in vain, and nothing has been written since.
+    /// True if a record timed out while waiting for space and nothing has been written since.
     pub stalled: AtomicBool,
-    /// The last write of the main part failed.
+    /// True if the last write of the main part failed.
     pub failing: AtomicBool,
-    /// Rejections that repeat.
+    /// Repeated rejections.
     pub series: Mutex<SeriesTable>,
-    /// A disk that stalls: nothing is written while it is locked.
+    /// A mutex that simulates a stalled disk: nothing is written while it is locked.
     #[cfg(test)]
     pub disk: tokio::sync::Mutex<()>,
-    /// A disk that is full.
+    /// If set, simulates a full disk.
     #[cfg(test)]
     pub full: AtomicBool,
 }
 
 impl WriterState {
-    /// Rejections that repeat.
+    /// Locks and returns the repeated rejections.
     pub(crate) fn series(&self) -> MutexGuard<'_, SeriesTable> {
         self.series.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records of a part that found no room in the queue, and of which the log does not know yet.
+    /// Returns the counter of the records of a part that did not fit in the queue and that the log
+    /// does not report yet.
     pub(crate) fn lost(&self, part: LogPart) -> &AtomicU64 {
         match part {
             LogPart::Main => &self.main_lost,
@@ -72,42 +75,43 @@ impl WriterState {
     }
 }
 
-/// A record, and the room that it takes in the queue until it is written; `None` if it takes none.
+/// A record, and its queue space until it is written; `None` if it uses none.
 type QueuedEvent = (TimedEvent, Option<OwnedSemaphorePermit>);
 
-/// A part of the log.
+/// A part of the log and its pending records.
 #[derive(Debug)]
 struct PartChain {
     part: LogPart,
     journal: PartWriter,
-    /// Records that are not written yet, the oldest first.
+    /// Records that are not written yet, oldest first.
     held: VecDeque<QueuedEvent>,
-    /// Lines that could not be written, and of which the log does not know yet.
+    /// Number of lines that could not be written and that the log does not report yet.
     unwritten: u64,
-    /// Whether the last write failed.
+    /// True if the last write failed.
     failing: bool,
 }
 
-/// What the thread works with.
+/// The state of the writer thread.
 #[derive(Debug)]
 pub(crate) struct LogWriter {
     main: PartChain,
     rejected: PartChain,
     queue: Receiver<WriterMessage>,
     shared: Arc<WriterState>,
-    /// Whether records that cannot be written are kept until they can.
+    /// If set, records that cannot be written are retained until they can.
     keeps: bool,
-    /// The time of the next attempt to write what is kept; `None` if nothing is.
+    /// Time of the next attempt to write retained records; `None` if there are none.
     again: Option<Instant>,
-    /// Time between two checkpoints.
+    /// Interval between two checkpoints.
     every: Duration,
-    /// The time of the next checkpoint; `None` if there is nothing to sign.
+    /// Time of the next checkpoint; `None` if there is nothing to sign.
     due: Option<Instant>,
 }
 
 impl LogWriter {
-    /// A writer of what comes out of `queue`, with a checkpoint after each period of `every`. `keeps` says whether records that cannot be
-    /// written are kept, or lost and counted.
+    /// Creates a writer for the messages of `queue`, with a checkpoint after each interval of
+    /// `every`. If `keeps` is set, records that cannot be written are retained; otherwise they are
+    /// lost and counted.
     pub(crate) fn new(
         [main, rejected]: [PartWriter; 2],
         queue: Receiver<WriterMessage>,
@@ -127,7 +131,7 @@ impl LogWriter {
             let mut next = match self.queue.recv_timeout(self.pause()) {
                 Ok(message) => Some(message),
                 Err(RecvTimeoutError::Timeout) => None,
-                // Everybody who could record something is gone.
+                // All senders are dropped.
                 Err(RecvTimeoutError::Disconnected) => return self.end(),
             };
             let mut taken = 0;
@@ -151,7 +155,7 @@ impl LogWriter {
         }
     }
 
-    /// How long to wait for the next record.
+    /// Returns the time to wait for the next message.
     fn pause(&self) -> Duration {
         if let Some(again) = self.again {
             return again.saturating_duration_since(Instant::now());
@@ -174,9 +178,10 @@ impl LogWriter {
         chain.held.push_back((record, room));
     }
 
-    /// Holds the lines about what was counted, if they are due, or if the log ends.
+    /// Queues the lines for counted rejections if they are due, or if the log ends.
     fn hold_counted(&mut self, ends: bool) {
-        // What is counted takes no room in the queue. While nothing can be written, it goes on to be counted.
+        // Counted rejections use no queue space. While nothing can be written, they continue to be
+        // counted.
         if self.rejected.failing && !ends {
             return;
         }
@@ -186,7 +191,8 @@ impl LogWriter {
         }
     }
 
-    /// Writes what is held, the part with rejections first: what the other one says of it is there.
+    /// Writes the pending records. Writes the part with rejections first, because the main part
+    /// refers to its newest line.
     fn write(&mut self) {
         #[cfg(test)]
         drop(self.shared.disk.blocking_lock());
@@ -202,7 +208,7 @@ impl LogWriter {
         let left = !self.main.held.is_empty() || !self.rejected.held.is_empty();
         self.again = left.then(|| Instant::now() + RETRY);
         if written {
-            // While lines are kept, there is no room yet.
+            // While lines are retained, the queue has no space yet.
             self.shared
                 .stalled
                 .store(self.keeps && left && self.shared.stalled.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -225,7 +231,7 @@ impl LogWriter {
 
     fn end(&mut self) {
         self.hold_counted(true);
-        // There is no other attempt.
+        // There is no further attempt.
         self.keeps = false;
         self.write_held();
         self.rejected.end();
@@ -235,11 +241,12 @@ impl LogWriter {
 }
 
 impl PartChain {
-    /// Writes what is held, between notices of what was lost before it and what found no room after it. What cannot be written
-    /// stays, or is lost. Returns whether there was anything to write.
+    /// Writes the pending records, preceded by a notice of records lost on the disk and followed by
+    /// a notice of records that did not fit in the queue. Records that cannot be written are
+    /// retained or lost. Returns whether there was anything to write.
     fn write(&mut self, shared: &WriterState, keeps: bool) -> bool {
         let lost = |lines, why| ((SystemTime::now(), AuditEvent::Lost { lines, why }), None);
-        // While the disk takes nothing, they are counted and not held.
+        // While the disk fails, losses are only counted.
         if !self.failing || !keeps {
             if self.unwritten > 0 {
                 self.held.push_front(lost(std::mem::take(&mut self.unwritten), "disk"));
@@ -285,12 +292,12 @@ impl PartChain {
         true
     }
 
-    /// Counts what is held as lost.
+    /// Counts the pending records as lost.
     fn lose(&mut self, shared: &WriterState) {
         let (mut unwritten, mut new) = (0, 0);
         for ((_, event), _) in self.held.drain(..) {
             match event {
-                // These were counted when they were lost.
+                // These lines were counted when they were lost.
                 AuditEvent::Lost { lines, .. } => unwritten += lines,
                 _ => new += 1,
             }

@@ -1,4 +1,4 @@
-//! `approve`: which calls of a tool a person must allow first, as the operator writes it.
+//! The operator's `approve` setting: which calls of a tool a person must allow first.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,25 +8,25 @@ use serde::{Deserialize, Deserializer, Serialize};
 use toolbay_model::EffectHints;
 use toolbay_settings::toml_file::nearest;
 
-/// Which calls of a tool a person must allow first.
+/// Setting for which calls of a tool a person must allow first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ApprovalSetting {
-    /// None.
+    /// No calls.
     #[default]
     Never,
-    /// Each one.
+    /// Every call.
     Always,
-    /// The first one of a caller.
+    /// The first call of a caller.
     First,
-    /// Each one of a tool that may destroy something, as its annotations say.
+    /// Every call of a tool that may destroy something, according to its annotations.
     Destructive,
 }
 
 impl ApprovalSetting {
     const ALL: [Self; 4] = [Self::Always, Self::First, Self::Destructive, Self::Never];
 
-    /// The word in a grant.
+    /// Returns the word in a grant.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Never => "never",
@@ -36,17 +36,18 @@ impl ApprovalSetting {
         }
     }
 
-    /// What asks whenever one of both does.
+    /// Returns a setting that requires approval whenever one of both does.
     pub(crate) fn and(self, other: Self) -> Self {
         match (self, other) {
             (one, two) if one == two => one,
             (Self::Never, other) | (other, Self::Never) => other,
-            // The first call of a caller, and each one that may destroy something: neither asks more than the other.
+            // Neither of `First` and `Destructive` covers the other.
             _ => Self::Always,
         }
     }
 
-    /// Which calls of a tool with these annotations a person must allow first; `None` for none of them.
+    /// Returns which calls of a tool with these annotations a person must allow first; `None` for
+    /// no calls.
     pub fn of(self, annotations: Option<EffectHints>) -> Option<ApprovalPolicy> {
         match self {
             Self::Never => None,
@@ -57,22 +58,23 @@ impl ApprovalSetting {
     }
 }
 
-/// Whether a tool may destroy something (MCP `ToolAnnotations`). One that says nothing may.
+/// Returns whether a tool may destroy something (MCP `ToolAnnotations`). A tool without annotations
+/// may.
 fn is_destructive(annotations: EffectHints) -> bool {
     !annotations.read_only.unwrap_or(false) && annotations.destructive.unwrap_or(true)
 }
 
-/// The calls of a tool that a person must allow first.
+/// Policy for which calls of a tool a person must allow first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ApprovalPolicy {
-    /// Each one.
+    /// Every call.
     Each,
-    /// The first one of a caller.
+    /// The first call of a caller.
     First,
 }
 
-/// In words for people.
+/// Describes the policy in words.
 impl fmt::Display for ApprovalPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -95,17 +97,17 @@ impl<'de> Deserialize<'de> for ApprovalSetting {
     }
 }
 
-/// What the operator wrote for the tools of a plugin.
+/// The operator's approval settings for the tools of a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolApprovals {
-    /// For the tools that have no word of their own.
+    /// Setting of the tools without their own.
     pub default: ApprovalSetting,
-    /// By the tool's name without the prefix.
+    /// Settings by tool name, without the prefix.
     pub tools: BTreeMap<String, ApprovalSetting>,
 }
 
 impl ToolApprovals {
-    /// What applies to the tool `name` (without the prefix).
+    /// Returns the setting of the tool `name` (without the prefix).
     pub fn of(&self, name: &str) -> ApprovalSetting {
         self.tools.get(name).copied().unwrap_or(self.default)
     }
@@ -124,7 +126,7 @@ mod tests {
             (None, Some(true), true),
             (None, Some(false), false),
             (Some(true), None, false),
-            // What only reads destroys nothing.
+            // A tool that only reads destroys nothing.
             (Some(true), Some(true), false),
         ] {
             let annotations = Some(EffectHints { read_only, destructive, ..EffectHints::default() });

@@ -1,4 +1,5 @@
-//! Builds a snapshot from the loaded plugins. A pure function, so that equal folders give equal catalogs.
+//! Builds a snapshot from the loaded plugins. The function is pure, so that equal folders give
+//! equal catalogs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,25 +21,26 @@ use crate::terms::PluginTerms;
 use crate::uri_matcher::UriMatcher;
 use crate::view::ViewOwners;
 
-/// Longest URI in a message, in bytes.
+/// Maximum length of a URI in a message, in bytes.
 const SHOWN: usize = 200;
 
-/// The reloader's view of one plugin file.
+/// State of one plugin's files in the reloader.
 #[derive(Clone, Debug, Default)]
 pub struct PluginCandidate {
     /// The last version that loaded.
     pub plugin: Option<Arc<Plugin>>,
-    /// Why the current file did not load.
+    /// Reason why the current file did not load.
     pub problem: Option<String>,
     /// Warnings about the version in service, such as clamped limits.
     pub remarks: Vec<String>,
 }
 
-/// Puts what all entries offer into one snapshot. `entries` are by plugin id.
+/// Combines the offers of all entries into one snapshot. `entries` are by plugin id.
 ///
-/// If two plugins have a tool or a prompt of the same name, or a resource or a template with the same URI, the plugin whose
-/// id sorts first keeps it. A plugin that could write to what others depend on offers nothing. A view is named after its own
-/// plugin or after none, and a tool has a view of its own plugin or none.
+/// If two plugins have a tool or a prompt of the same name, or a resource or a template with the
+/// same URI, the plugin whose id sorts first keeps it. A plugin that could write to files that
+/// others depend on offers nothing. A view is named after its own plugin or after none. A tool has
+/// a view of its own plugin or none.
 pub fn assemble(entries: &BTreeMap<String, PluginCandidate>, complete: bool) -> Snapshot {
     let mut snapshot = Snapshot { complete, ..Snapshot::default() };
     let mut overlaps = overlaps(
@@ -97,7 +99,7 @@ fn made_from(plugin: &Plugin) -> MadeFrom {
     MadeFrom { component: plugin.digest(), grant: plugin.terms.grant }
 }
 
-/// A plugin's terms in the form in which they are reported.
+/// Returns the report of a plugin's terms.
 fn granted(terms: &PluginTerms) -> GrantReport {
     let PluginContext { limits, permissions, config, secrets, .. } = &terms.environment;
     let carried =
@@ -152,7 +154,7 @@ fn add_prompts(prompts: &mut BTreeMap<String, Arc<PromptOffer>>, plugin: &Arc<Pl
         if !is_tool_name(&name) {
             report.problems.push(format!("prompt {name:?} is not offered: its name is too long with the prefix"));
         } else if let Some(first) = prompts.get(&name) {
-            // Only a prompt that is a file can have the name of another one of its plugin.
+            // Only a prompt that is a file can have the name of another prompt of its plugin.
             let why = if Arc::ptr_eq(&first.plugin, plugin) {
                 format!(
                     "the plugin already has a prompt with this name; rename {0}.prompts/{1}.md",
@@ -176,7 +178,7 @@ fn add_prompts(prompts: &mut BTreeMap<String, Arc<PromptOffer>>, plugin: &Arc<Pl
     }
 }
 
-/// Adds what a plugin has to read. `views` says to whom views belong.
+/// Adds the resources and templates of a plugin. `views` has the owners of views.
 fn add_resources(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, views: &ViewOwners<'_>, report: &mut PluginReport) {
     let foreign = |uri: &str| views.other_than(&plugin.id, uri);
     for GrantedResource { entry, file } in &plugin.resources {
@@ -215,7 +217,8 @@ fn add_resources(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, views: &ViewOwne
     }
 }
 
-/// No other plugin has a skill of the same name, and no resource of one can have the URI of a skill's file.
+/// Adds the skills of a plugin. No other plugin has a skill of the same name, and no resource of a
+/// plugin can have the URI of a skill's file.
 fn add_skills(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, report: &mut PluginReport) {
     let Some(folder) = &plugin.files.skill else { return };
     for file in &folder.files {
@@ -233,8 +236,9 @@ fn add_skills(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, report: &mut Plugin
     }
 }
 
-/// Takes from each tool a view that it does not have: one that no list has, or that another plugin answers for. A view sees
-/// what the tool returns. A URI of a template is none: what is listed is found at once, whatever a plugin lists.
+/// Removes from each tool a view that it cannot use, because the view is not listed or belongs to
+/// another plugin: a view receives the tool's results. Only listed resources count, not templates:
+/// a listed URI is found quickly, regardless of the number of resources.
 fn unlink(snapshot: &mut Snapshot) {
     let mut without = Vec::new();
     for (name, offer) in &snapshot.tools {

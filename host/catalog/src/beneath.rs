@@ -1,4 +1,4 @@
-//! Opens files of a folder without leaving it.
+//! Opens files in a folder without leaving it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::path::Path;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 
-/// How a file is opened: without waiting for a writer, if it is a FIFO.
+/// Flags for opening a file. Opening a FIFO does not wait for a writer.
 const FILE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// How a folder is opened.
+/// Flags for opening a folder.
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// Opens the folder itself. It may be a link, because the operator put it there.
@@ -22,18 +22,18 @@ pub(crate) fn open_folder(folder: BorrowedFd<'_>, name: &str) -> Result<OwnedFd,
     openat(folder, name, FOLDER.union(OFlags::NOFOLLOW), Mode::empty())
 }
 
-/// Opens the file at `path` in `root`. Links are followed as long as they stay in it.
+/// Opens the file at `path` in `root`. Follows links that stay in it.
 pub(crate) fn open_file(root: BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     match openat2(root, path, FILE, Mode::empty(), resolve) {
-        // A kernel before 5.6, a container whose filter does not know the call, or something that was renamed meanwhile, so
-        // that the kernel cannot tell.
+        // The kernel is older than 5.6, the filter of a container does not know the call, or a
+        // concurrent rename prevents the kernel from deciding.
         Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => open_file_stepwise(root, path),
         opened => opened,
     }
 }
 
-/// The same without a link on the way.
+/// Like [`open_file`], but follows no links.
 fn open_file_stepwise(root: BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Errno> {
     let (folders, name) = path.rsplit_once('/').map_or((None, path), |(folders, name)| (Some(folders), name));
     let mut held: Option<OwnedFd> = None;

@@ -1,34 +1,33 @@
-//! How much a plugin may say of what it offers.
+//! Limits for the descriptions of plugins.
 
 use bytesize::ByteSize;
 use toolbay_model::text::thousands;
 use toolbay_model::{ComponentDescription, PromptDefinition, ResourceDefinition, ToolDefinition};
 
-/// How much a plugin may say of what it offers: it is kept, and every client receives it.
+/// Limits for the description of a plugin: the server stores it, and every client receives it.
 #[derive(Clone, Copy, Debug)]
 pub struct DescriptionLimits {
-    /// The highest number of tools of a plugin.
+    /// Maximum number of tools of a plugin.
     pub tools: usize,
-    /// The highest number of prompts of a plugin, and of files with prompts beside one.
+    /// Maximum number of prompts of a plugin, and of prompt files next to one.
     pub prompts: usize,
-    /// The highest number of resources and resource templates of a plugin together, and of files with resources beside
-    /// one.
+    /// Maximum number of resources and resource templates of a plugin together, and of resource
+    /// files next to one.
     pub resources: usize,
-    /// The largest size of all schemas of a plugin together.
+    /// Maximum size of all schemas of a plugin together.
     pub schemas: ByteSize,
-    /// The largest size of everything that a plugin says of what it offers together, and of the prompts in files beside
-    /// one.
+    /// Maximum size of the whole description of a plugin, and of the prompt files next to one.
     pub size: ByteSize,
-    /// The largest size of the files of all skills of all plugins together: they are kept in memory.
+    /// Maximum size of the files of all skills of all plugins together. They are held in memory.
     pub skills: ByteSize,
 }
 
 impl DescriptionLimits {
-    /// Checks what a plugin lists before anything in it is parsed.
+    /// Checks the description of a plugin before anything in it is parsed.
     ///
     /// # Errors
     ///
-    /// Which bound it exceeds, and the key that raises it.
+    /// Returns the limit that it exceeds, and the key that raises the limit.
     pub fn check(&self, description: &ComponentDescription) -> Result<(), String> {
         let ComponentDescription { tools, prompts, resources, templates, completes: _, manner: _, remarks: _ } =
             description;
@@ -71,7 +70,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Small bounds.
+    /// Small limits.
     pub(crate) const SMALL: DescriptionLimits = DescriptionLimits {
         tools: 3,
         prompts: 3,
@@ -98,7 +97,7 @@ pub(crate) mod tests {
             ToolDefinition { icons: vec![icon(long())], ..tool.clone() },
             ToolDefinition { icons: vec![Icon { mime_type: Some(long()), ..icon(String::new()) }], ..tool.clone() },
             ToolDefinition { icons: vec![Icon { sizes: vec![long()], ..icon(String::new()) }], ..tool.clone() },
-            // What is empty takes room, too.
+            // Empty items take memory, too.
             ToolDefinition { icons: vec![icon(String::new()); 20], ..tool.clone() },
             ToolDefinition {
                 icons: vec![Icon { sizes: vec![String::new(); 20], ..icon(String::new()) }],

@@ -7,36 +7,37 @@ use tokio::sync::watch;
 
 use crate::snapshot::Snapshot;
 
-/// The reading end of the catalog. Reading takes a lock only for as long as it takes to copy a pointer.
+/// Reading end of the catalog. A read holds a lock only while it copies a pointer.
 #[derive(Clone, Debug)]
 pub struct Catalog {
     snapshots: watch::Receiver<Arc<Snapshot>>,
 }
 
-/// The writing end. There is one; the reloader owns it.
+/// Writing end of the catalog. There is only one, and the reloader owns it.
 #[derive(Debug)]
 pub struct CatalogPublisher {
     snapshots: watch::Sender<Arc<Snapshot>>,
     witnesses: Vec<Arc<dyn PublishListener>>,
 }
 
-/// Sees what is published. Its methods must not block.
+/// Listener for published snapshots. Its methods must not block.
 pub trait PublishListener: Debug + Send + Sync {
-    /// `next` is about to take the place of `previous`. Nobody can use it yet.
+    /// Called before `next` replaces `previous`. No reader can observe `next` yet.
     fn publishing(&self, _previous: &Snapshot, _next: &Snapshot) {}
 
-    /// These resources are files that changed, came or went. What is published now has them as they are.
+    /// Called after a publication, with the URIs of resources that are files and were changed,
+    /// added or removed. The published snapshot already has their current state.
     fn updated(&self, _uris: &[String]) {}
 }
 
-/// An empty catalog and its publisher.
+/// Creates an empty catalog and its publisher.
 pub fn channel() -> (CatalogPublisher, Catalog) {
     let (sender, receiver) = watch::channel(Arc::default());
     (CatalogPublisher { snapshots: sender, witnesses: Vec::new() }, Catalog { snapshots: receiver })
 }
 
 impl Catalog {
-    /// The current snapshot.
+    /// Returns the current snapshot.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.snapshots.borrow())
     }
@@ -54,7 +55,7 @@ impl Catalog {
 }
 
 impl CatalogPublisher {
-    /// The same publisher with another witness of what it publishes.
+    /// Adds a listener for published snapshots.
     #[must_use]
     pub fn witnessed(mut self, witness: Arc<dyn PublishListener>) -> Self {
         self.witnesses.push(witness);

@@ -1,15 +1,16 @@
-//! Names of tools that some clients or models refuse: with one of them, they may refuse the whole list.
+//! Notes about tool names that some clients or models refuse. One such name may make them refuse
+//! the whole list.
 
-/// Longest name that every API for models accepts, in characters.
+/// Maximum length of a name that every API for models accepts, in characters.
 const LONGEST: usize = 64;
 
-/// What a widespread client puts before the names of tools: it counts in the length.
+/// Prefix that a widespread client adds to the names of tools. It counts towards the length.
 const OF_CLIENT: &str = "mcp__toolbay__";
 
-/// How many names a note quotes.
+/// Maximum number of names that a note quotes.
 const QUOTED: usize = 3;
 
-/// What there is to note of names of tools, as clients see them.
+/// Returns notes about the names of tools, as clients receive them.
 pub fn name_notes(names: &[String]) -> Vec<String> {
     let is_common = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     let note = |is_odd: &dyn Fn(&str) -> bool, why: &str| {

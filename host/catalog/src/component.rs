@@ -1,4 +1,4 @@
-//! A compiled component and what it offers.
+//! Compiled components with their contents.
 
 use std::sync::Arc;
 
@@ -7,29 +7,29 @@ use toolbay_sandbox::LazyComponent;
 
 use crate::contents::ComponentContents;
 
-/// A compiled component and what it offers. Plugins with identical files share one.
+/// Compiled component with its contents. Plugins with identical files share one.
 #[derive(Debug)]
 pub struct LoadedComponent {
-    /// Digest of what was compiled.
+    /// Digest of the compiled source.
     pub digest: Digest,
-    /// What calls enter; `None` for a component of [`LoadedComponent::without_code`].
+    /// Executable code; `None` for a component of [`LoadedComponent::without_code`].
     pub callable: Option<Arc<LazyComponent>>,
-    /// What it offers.
+    /// Tools, prompts and resources that it offers.
     pub contents: ComponentContents,
-    /// What it is for, on one line, as its file says.
+    /// Purpose of the component, on one line, as its file states it.
     pub about: Option<String>,
     /// Warnings for the operator, such as functions that are not offered and why.
     pub remarks: Vec<String>,
 }
 
 impl LoadedComponent {
-    /// A component that offers this and cannot be called, for those who only need to know what it would offer, and for
-    /// plugins that are plain files.
+    /// Creates a component with these contents that cannot be called, for callers that need only
+    /// the contents and for plugins that consist of plain files.
     pub fn without_code(contents: ComponentContents) -> Self {
         Self { digest: Digest::new([0; 32]), callable: None, contents, about: None, remarks: Vec::new() }
     }
 
-    /// Whether it is a single tool that has no name of its own.
+    /// Returns whether it is a single tool without a name.
     pub(crate) fn is_command(&self) -> bool {
         self.callable.as_ref().is_some_and(|callable| callable.is_command())
     }

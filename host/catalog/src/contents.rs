@@ -1,4 +1,4 @@
-//! What a component offers, after validation.
+//! Contents of a component: the tools, prompts and resources that it offers, after validation.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use crate::resource_entry::ResourceEntry;
 use crate::steps::MatchBudget;
 use crate::uri_matcher::UriMatcher;
 
-/// Longest URI in a warning, in bytes.
+/// Maximum length of a URI in a warning, in bytes.
 const SHOWN: usize = 200;
 
-/// Longest description that no client cuts, in characters.
+/// Maximum length of a description that no client truncates, in characters.
 const DESCRIPTION: usize = 2_048;
 
-/// Most notes about one component.
+/// Maximum number of notes about one component.
 const NOTES: usize = 40;
 
-/// What a component offers, after validation.
+/// Tools, prompts and resources of a component, validated and sorted.
 #[derive(Clone, Debug, Default)]
 pub struct ComponentContents {
     /// Its tools, sorted by name.
@@ -33,23 +33,25 @@ pub struct ComponentContents {
     pub resources: Vec<Arc<ResourceEntry>>,
     /// Its resource templates, sorted as text.
     pub templates: Vec<Arc<ResourceEntry>>,
-    /// Whether it completes arguments of its prompts and templates.
+    /// True if the component completes arguments of its prompts and templates.
     pub completes: bool,
     /// Finds the template that a URI matches.
     matcher: UriMatcher,
 }
 
 impl ComponentContents {
-    /// Validates what a plugin lists.
+    /// Validates the description of a component.
     ///
     /// # Errors
     ///
-    /// What is wrong. One invalid definition refuses the whole plugin: half a plugin would be a surprise.
+    /// Returns a description of the first mistake. One invalid definition refuses the whole plugin,
+    /// because a partial plugin would be surprising.
     pub fn check(description: ComponentDescription) -> Result<Self, String> {
         Self::of(description, false)
     }
 
-    /// The same of what was validated before it was stored: schemas are compiled when they are first used.
+    /// Like [`ComponentContents::check`], for a description that was validated before it was
+    /// stored. Schemas are compiled on first use.
     ///
     /// # Errors
     ///
@@ -76,7 +78,7 @@ impl ComponentContents {
         Ok(Self { tools, prompts, resources, templates, completes, matcher })
     }
 
-    /// What its views ask for, all together.
+    /// Returns the access that all its views request together.
     pub fn views(&self) -> UiAccess {
         let entries = self.resources.iter().chain(&self.templates);
         let mut all = UiAccess::default();
@@ -86,7 +88,7 @@ impl ComponentContents {
         all
     }
 
-    /// Warnings about its views that depend on no grant.
+    /// Returns warnings about its views that do not depend on a grant.
     pub fn view_remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         for ValidDefinition { tool, view, .. } in self.tools.iter().map(|tool| &**tool) {
@@ -106,7 +108,7 @@ impl ComponentContents {
         remarks
     }
 
-    /// What its author may want to know of what some clients refuse, or cut.
+    /// Returns notes for its author about definitions that some clients refuse or truncate.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let long = |what: String, description: Option<&String>| {
@@ -138,23 +140,25 @@ impl ComponentContents {
         notes
     }
 
-    /// Whether a resource with this URI is in its list.
+    /// Returns whether its list has a resource with this URI.
     fn lists(&self, uri: &str) -> bool {
         self.resources.binary_search_by(|entry| entry.resource.uri.as_str().cmp(uri)).is_ok()
     }
 
-    /// Whether it offers a resource with this URI, listed or of a template, as far as that is known within a budget.
+    /// Returns whether it offers a resource with this URI, listed or through a template. Returns
+    /// `false` if the budget is exhausted before a template matches.
     pub fn reads(&self, uri: &str, steps: &mut MatchBudget) -> bool {
         let template = |number: usize| self.templates.get(number)?.template.as_deref();
         self.lists(uri) || self.matcher.first(uri, template, steps).is_ok_and(|found| found.is_some())
     }
 }
 
-/// The items in the order of their keys.
+/// Sorts the items by key.
 ///
 /// # Errors
 ///
-/// What is wrong with one of them, or that two have the same key: `alike` is what to say of these.
+/// Returns the error of an invalid item, or a message that contains `alike` if two items have the
+/// same key.
 fn by_key<T>(
     items: impl Iterator<Item = Result<T, String>>,
     key: fn(&T) -> &String,

@@ -1,4 +1,4 @@
-//! A tool's definition after validation: a valid name and compiled schemas, with the operator's changes.
+//! Validated definitions of tools: valid names and compiled schemas, with the operator's changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,32 +16,33 @@ use crate::input_schema::InputSchema;
 use crate::members::{check_icons, kept, members};
 use crate::view_link::ViewLink;
 
-/// The member of a tool's `_meta` that says whether it can be called as a task, in the words of MCP.
+/// Key in a tool's `_meta` that specifies whether the tool can be called as a task, in MCP's terms.
 const TASK_SUPPORT: &str = "dev.toolbay/task-support";
 
-/// A definition whose name and schemas are valid. All offers made from it share it.
+/// Definition of a tool whose name and schemas are valid. All offers of the tool share it.
 #[derive(Clone, Debug)]
 pub struct ValidDefinition {
-    /// The tool as clients see it, but with its name within the plugin.
+    /// The tool as clients receive it, but with its name within the plugin.
     pub tool: Arc<Tool>,
-    /// Differs from that of every other definition that clients see differently.
+    /// Fingerprint, which differs from that of every definition that looks different to clients.
     pub(crate) fingerprint: DefinitionFingerprint,
-    /// What the arguments must fit.
+    /// The schema that the arguments must match.
     pub input: Arc<JsonSchema>,
     /// The schema that the structured content must match.
     pub output: Option<Arc<JsonSchema>>,
     /// The capabilities that a client must declare to call the tool.
     pub needs: Map<String, Value>,
-    /// What it says of the view that shows its results.
+    /// The link to the view that shows the tool's results.
     pub(crate) view: ViewLink,
 }
 
-/// Validates the tools of a plugin. The result is sorted by name. If they are `known`, they were validated before, and their
-/// schemas are compiled when they are first used.
+/// Validates the tools of a plugin. Returns them sorted by name. If they are `known`, they were
+/// validated before, and their schemas are compiled on first use.
 ///
 /// # Errors
 ///
-/// What is wrong. One invalid tool refuses the whole plugin: half a plugin would be a surprise.
+/// Returns a description of the first mistake. One invalid tool refuses the whole plugin, because a
+/// partial plugin would be surprising.
 pub(crate) fn check(definitions: Vec<ToolDefinition>, known: bool) -> Result<Vec<Arc<ValidDefinition>>, String> {
     let schemas = definitions.iter().flat_map(|tool| [Some(&tool.input_schema), tool.output_schema.as_ref()]);
     let patterns = PatternBudget::of(schemas.flatten().map(String::as_str));
@@ -96,25 +97,25 @@ impl ValidDefinition {
         Ok(Self { tool, fingerprint, input: Arc::new(input), output: output.map(Arc::new), needs, view })
     }
 
-    /// The same definition under another name.
+    /// Returns the definition under another name.
     #[must_use]
     pub fn renamed(&self, name: String) -> Self {
         self.with(Tool { name, ..Tool::clone(&self.tool) })
     }
 
-    /// The URI of the view that shows the tool's results.
+    /// Returns the URI of the view that shows the tool's results.
     pub fn view(&self) -> Option<&str> {
         self.view.uri.as_deref()
     }
 
-    /// The same definition without a view.
+    /// Returns the definition without a view.
     pub(crate) fn without_view(&self) -> Self {
         let view = self.view.without_uri();
         let meta = view.put(self.tool.meta.as_ref());
         Self { view, ..self.with(Tool { meta, ..Tool::clone(&self.tool) }) }
     }
 
-    /// The same definition with the operator's changes.
+    /// Returns the definition with the operator's changes.
     #[must_use]
     pub fn shown_as(&self, shown: &ToolOverride) -> Self {
         let (tool, hints) = (&self.tool, shown.annotations);
@@ -131,7 +132,7 @@ impl ValidDefinition {
         };
         let input = shown.input_schema.as_ref().map_or(&self.input, InputSchema::schema);
         let (input_schema, headers) = match &shown.input_schema {
-            // It was read before, so that it cannot fail.
+            // The schema was checked when the grant was parsed, so this cannot fail.
             Some(_) => (JsonText::new(input.value()), header::headers(input.value()).unwrap_or_default()),
             None => (tool.input_schema.clone(), tool.headers.clone()),
         };
@@ -152,14 +153,15 @@ impl ValidDefinition {
     }
 }
 
-/// Whether the tool can be called as a task, as the plugin says in the definition's `_meta`.
+/// Returns whether the tool can be called as a task, as the definition's `_meta` specifies.
 fn task_support(meta: &Map<String, Value>) -> Result<TaskSupport, String> {
     let Some(word) = meta.get(TASK_SUPPORT) else { return Ok(TaskSupport::Forbidden) };
     TaskSupport::deserialize(word)
         .map_err(|_| format!("{TASK_SUPPORT:?} in its _meta must be \"forbidden\", \"optional\" or \"required\""))
 }
 
-/// An error that begins with a verb continues the sentence; any other follows a colon.
+/// Formats the error of a schema. An error that begins with a verb continues the sentence; any
+/// other error follows a colon.
 fn bad_schema(error: &str) -> String {
     if ["must ", "contains ", "is nested ", "refers to ", "has the "].iter().any(|verb| error.starts_with(verb)) {
         error.to_owned()

@@ -1,4 +1,5 @@
-//! Every key of a grant, with a mistake, cut off, or in another version: nothing becomes more permissive than before.
+//! Tests every key of a grant with a mistake, truncated, or in another version: nothing becomes
+//! more permissive than before.
 
 use std::fs;
 use std::path::Path;
@@ -89,7 +90,7 @@ output = "1KiB"
 oversize = "error"
 "#;
 
-/// The structs of keys: the file, the name, and where the keys are in a grant.
+/// Structs with keys: the file, the name, and the table of the keys in a grant.
 const STRUCTS: &[(&str, &str, &str)] = &[
     ("grant.rs", "Grant", ""),
     ("grant.rs", "ToolGrant", "tools.erase"),
@@ -105,7 +106,7 @@ const STRUCTS: &[(&str, &str, &str)] = &[
     ("../../policy/src/ui_access.rs", "UiAccess", "permissions.ui"),
 ];
 
-/// The keys of each struct, by the table in which they are.
+/// Returns the keys of each struct, with the table that contains them.
 fn keys() -> Vec<(&'static str, String)> {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src"));
     let fields = |(file, name, table): &(&str, &str, &'static str)| {
@@ -151,7 +152,7 @@ fn rules() -> LoadPolicy {
 
 const TOOLS: [&str; 4] = ["erase", "look", "read_file", "write_file"];
 
-/// A table of the complete grant as a value, for changes of single keys.
+/// Returns a table of the complete grant as a value, for changes of single keys.
 fn table_of<'a>(whole: &'a mut toml::Table, path: &str) -> Option<&'a mut toml::Table> {
     let mut table = whole;
     for part in path.split('.').filter(|part| !part.is_empty()) {
@@ -164,7 +165,7 @@ fn table_of<'a>(whole: &'a mut toml::Table, path: &str) -> Option<&'a mut toml::
     Some(table)
 }
 
-/// The complete grant with one change.
+/// Returns the complete grant with one change.
 fn changed(path: &str, change: impl FnOnce(&mut toml::Table)) -> String {
     let mut whole: toml::Table = COMPLETE.parse().unwrap();
     let path = path.strip_suffix(".0").unwrap_or(path);
@@ -172,12 +173,13 @@ fn changed(path: &str, change: impl FnOnce(&mut toml::Table)) -> String {
     whole.to_string()
 }
 
-/// Whether `approve` asks whenever the other does.
+/// Returns whether `one` requires approval whenever `other` does.
 fn asks_as_often(one: ApprovalSetting, other: ApprovalSetting) -> bool {
     one == other || one == ApprovalSetting::Always || other == ApprovalSetting::Never
 }
 
-/// Fails if a grant allows what another one does not, to a plugin with these tools and without regard to how it is shown.
+/// Fails if a grant allows something that another one does not, to a plugin with these tools. The
+/// way in which the tools are shown does not count.
 fn assert_within(one: &Grant, other: &Grant, context: &str) {
     let rules = rules();
     let unset = ToolGrant::default();
@@ -220,7 +222,8 @@ fn assert_within(one: &Grant, other: &Grant, context: &str) {
     }
 }
 
-/// What applies when this text takes the place of a grant and has not rested yet; `None` if it is refused.
+/// Returns the grant that applies when this text replaces a grant and has not settled yet; `None`
+/// if it is refused.
 fn at_once(text: &str, in_force: &Grant) -> Option<Grant> {
     let tools = TOOLS.map(str::to_owned);
     let new = parse(text).ok()?;
@@ -230,7 +233,7 @@ fn at_once(text: &str, in_force: &Grant) -> Option<Grant> {
     assert!(in_force.secrets.keys().eq(both.secrets.keys()), "what is redacted stays redacted: {text}");
     let kept = |grant: &Grant| (grant.prefix.clone(), grant.component, grant.config.clone());
     assert_eq!(kept(&both), kept(in_force), "{text}");
-    // Once more, nothing changes.
+    // A second application changes nothing.
     assert!(rules().intersection(&new, &both, &tools).says_the_same_as(&both), "{text}");
     Some(both)
 }
@@ -263,7 +266,7 @@ fn a_misspelt_name_or_value_of_any_key_is_refused() {
         });
         let wrong = changed(table, |table| drop(table.insert(key.clone(), vec![vec![toml::Value::from(1)]].into())));
         for text in [misspelt, wrong] {
-            // Under these, names are the operator's own.
+            // The operator chooses the names in these tables.
             let is_free = ["config", "tools", "secrets"].contains(&key.as_str()) && table.is_empty();
             assert!(is_free || parse(&text).is_err(), "{table}.{key}: {text}");
         }

@@ -1,4 +1,4 @@
-//! A resource that is a file.
+//! Resources that are files.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -18,26 +18,26 @@ use crate::resource_entry::ResourceEntry;
 use crate::stamp::FileStamp;
 use crate::{uri, view};
 
-/// A resource that is a file beside the plugins, or of a skill.
+/// Resource that is a file next to the plugins, or a file of a skill.
 #[derive(Clone, Debug)]
 pub struct FileResource {
-    /// Its definition.
+    /// Definition of the resource.
     pub entry: Arc<ResourceEntry>,
     source: FileSource,
 }
 
-/// Where the content of a file comes from.
+/// Source of the content of a file.
 #[derive(Clone, Debug)]
 enum FileSource {
-    /// A file that is read when a client asks for it.
+    /// File that is read when a client requests it.
     File {
-        /// The folder, held open: whatever is put in its place is found by the next scan.
+        /// The folder, held open. If another folder replaces it, the next scan finds that one.
         root: Arc<OwnedFd>,
-        /// The way from there.
+        /// Path of the file in the folder.
         path: Box<str>,
         stamp: FileStamp,
     },
-    /// A file of a skill, as it was when it was loaded.
+    /// File of a skill, as it was when it was loaded.
     Kept { digest: Digest, size: u64, content: ResourceContent },
 }
 
@@ -56,11 +56,11 @@ impl PartialEq for FileResource {
 }
 
 impl FileResource {
-    /// The resource for the file at `path` in the folder `root` of `id`.
+    /// Creates the resource for the file at `path` in the folder `root` of the plugin `id`.
     ///
     /// # Errors
     ///
-    /// Its URI would be too long: the end of a sentence that begins with the URI.
+    /// The URI would be too long. Returns the end of a sentence that begins with the URI.
     pub(crate) fn new(id: &str, root: &Arc<OwnedFd>, path: &str, stamp: FileStamp) -> Result<Self, String> {
         let view = view_path(path);
         let uri = match view {
@@ -69,13 +69,14 @@ impl FileResource {
         };
         uri::check(&uri)?;
         let mime_type = view.map(|_| view::MIME_TYPE).or_else(|| media_type::of(path));
-        // Neither size nor date: a file that changes would change the list as well.
+        // Neither size nor date is listed, so that a change of the file does not change the list.
         let entry = Arc::new(ResourceEntry::of_file(listed(uri, path, mime_type)));
         Ok(Self { entry, source: FileSource::File { root: Arc::clone(root), path: path.into(), stamp } })
     }
 
-    /// The resource for a file of a skill with these bytes, which are what clients get: text only if cleaning leaves it as it
-    /// is. `name` and `description` are what clients see of it, and `path` says of what type it is.
+    /// Creates the resource for a file of a skill. Clients receive these bytes unchanged: as text
+    /// only if cleaning would not change them. `name` and `description` are listed for clients, and
+    /// `path` determines the MIME type.
     pub(crate) fn kept(
         uri: String,
         path: &str,
@@ -91,7 +92,7 @@ impl FileResource {
         Self { entry, source: FileSource::Kept { digest, size, content: verbatim(bytes, mime_type) } }
     }
 
-    /// Its digest and its size, if it is a file of a skill.
+    /// Returns the digest and the size of a file of a skill.
     pub(crate) fn identity(&self) -> Option<(Digest, u64)> {
         match &self.source {
             FileSource::Kept { digest, size, .. } => Some((*digest, *size)),
@@ -99,12 +100,13 @@ impl FileResource {
         }
     }
 
-    /// Reads the file as it is now, of at most `most` bytes (`limits.output`); `None` if it no longer exists. A file of a
-    /// skill is as it was when it was loaded, so that it matches its digest. Blocks.
+    /// Reads the current content of the file, of at most `most` bytes (`limits.output`). Returns
+    /// `None` if the file no longer exists. A file of a skill has the content that was loaded, so
+    /// that it matches its digest. Blocks.
     ///
     /// # Errors
     ///
-    /// It is larger, or cannot be read.
+    /// The file is larger, or cannot be read.
     pub fn read(&self, most: ByteSize) -> Result<Option<ResourceItem>, CallError> {
         let limit = CallError::Limit { limit: Limit::Output(most), tool: None };
         let failed = |error: io::Error| CallError::Failed(format!("the file cannot be read: {}", error.kind()));
@@ -115,7 +117,7 @@ impl FileResource {
         };
         let file = match open_file(root.as_fd(), path) {
             Ok(file) => File::from(file),
-            // A link that leads out of the folder is not there either.
+            // A link that leads out of the folder counts as missing.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return Ok(None),
             Err(error) => return Err(failed(error.into())),
         };
@@ -142,7 +144,7 @@ impl FileResource {
     }
 }
 
-/// A file or a folder in a list.
+/// Creates the list entry of a file or a folder.
 pub(crate) fn listed(uri: String, name: &str, mime_type: Option<&str>) -> ListedResource {
     ListedResource {
         uri,
@@ -159,7 +161,8 @@ pub(crate) fn listed(uri: String, name: &str, mime_type: Option<&str>) -> Listed
     }
 }
 
-/// Text that is not changed, if the type allows it and no character of it acts. The bytes themselves otherwise.
+/// Converts bytes to unchanged text, if the type allows text and cleaning would not change it.
+/// Otherwise returns the bytes.
 fn verbatim(bytes: Vec<u8>, mime_type: Option<&str>) -> ResourceContent {
     if !media_type::is_text(mime_type) {
         return ResourceContent::Blob(bytes.into());
@@ -171,20 +174,23 @@ fn verbatim(bytes: Vec<u8>, mime_type: Option<&str>) -> ResourceContent {
     }
 }
 
-/// Whether cleaning leaves a text as it is, except the ends of its lines and a byte order mark at its beginning.
+/// Returns whether cleaning leaves a text unchanged, except for line endings and a byte order mark
+/// at the start.
 pub(crate) fn is_plain(text: &str) -> bool {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.split_inclusive('\n').map(|line| line.strip_suffix("\r\n").unwrap_or(line));
     lines.all(|line| matches!(clean(line), Cow::Borrowed(_)))
 }
 
-/// The path of a view within the folder of views; `None` if the file at `path` is none.
+/// Returns the path of a view within the folder of views; `None` if the file at `path` is not a
+/// view.
 fn view_path(path: &str) -> Option<&str> {
     let path = path.strip_prefix("ui/")?;
     path.rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("html")).then_some(path)
 }
 
-/// Text if the type allows it and the bytes are text.
+/// Converts bytes to cleaned text, if the type allows text and the bytes are text. Otherwise
+/// returns the bytes.
 fn content(bytes: Vec<u8>, mime_type: Option<&str>) -> ResourceContent {
     if !media_type::is_text(mime_type) || bytes.contains(&0) {
         return ResourceContent::Blob(bytes.into());
@@ -252,7 +258,7 @@ mod tests {
         assert_eq!(item.resource.content, ResourceContent::Text("later".into()));
         fs::remove_file(&path).unwrap();
         assert_eq!(file.read(ByteSize::b(9)), Ok(None));
-        // Whatever is there instead is not read.
+        // A replacement is not read.
         for target in ["/etc/passwd", "../../outside", "..", "nowhere"] {
             symlink(target, &path).unwrap();
             assert_eq!(file.read(ByteSize::mib(1)), Ok(None), "{target}");

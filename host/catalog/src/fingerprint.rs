@@ -1,31 +1,34 @@
-//! Fingerprints of what is listed, by which two lists are compared without a look at their schemas.
+//! Fingerprints of list entries. With them, two lists are compared without inspecting their
+//! schemas.
 
 use std::hash::{BuildHasher as _, Hash, Hasher as _, RandomState};
 use std::sync::LazyLock;
 
 use toolbay_model::{ListedResource, Prompt, Skill, Tool};
 
-/// The keys of the hashes: random, so that no plugin can make two tools that look alike.
+/// Keys of the hashes. They are random, so that no plugin can construct two tools with the same
+/// fingerprint.
 static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-/// The fingerprint of a definition. It differs if a client sees a difference. It is valid in this process only.
+/// Fingerprint of a definition. It differs if clients receive a different definition. It is valid
+/// in this process only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct DefinitionFingerprint(u64);
 
 impl DefinitionFingerprint {
-    /// The fingerprint of one tool.
+    /// Returns the fingerprint of a tool.
     pub(crate) fn of(tool: &Tool) -> Self {
         Self(KEYS.hash_one(tool))
     }
 
-    /// The fingerprint of one prompt.
+    /// Returns the fingerprint of a prompt.
     pub(crate) fn of_prompt(prompt: &Prompt) -> Self {
         Self(KEYS.hash_one(prompt))
     }
 
-    /// The fingerprint of one resource or resource template.
+    /// Returns the fingerprint of a resource or resource template.
     pub(crate) fn of_resource(resource: &ListedResource) -> Self {
-        // All of it, so that no member is forgotten.
+        // Destructured completely, so that no member is forgotten.
         let ListedResource {
             uri,
             name,
@@ -43,13 +46,13 @@ impl DefinitionFingerprint {
         Self(KEYS.hash_one((texts, size, audience, priority.map(f64::to_bits), icons, meta)))
     }
 
-    /// The fingerprint of one skill, with all of its files.
+    /// Returns the fingerprint of a skill, with all of its files.
     pub(crate) fn of_skill(skill: &Skill) -> Self {
         Self(KEYS.hash_one(&skill.entry))
     }
 }
 
-/// A digest of a list: the names, as clients use them, and the fingerprints.
+/// Computes the digest of a list from the names, as clients use them, and the fingerprints.
 pub(crate) fn digest<'a>(items: impl Iterator<Item = (&'a str, DefinitionFingerprint)>) -> u64 {
     let mut hasher = KEYS.build_hasher();
     for item in items {

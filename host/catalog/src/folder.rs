@@ -13,7 +13,7 @@ use crate::bounds::DescriptionLimits;
 use crate::stamp::FileStamp;
 use crate::tree::{self, PlainTree, TreeKind};
 
-/// Most files of a skill: as many as every client takes.
+/// Maximum number of files of a skill. Every client accepts as many.
 const FILES: usize = 512;
 
 /// The files of one plugin.
@@ -34,8 +34,9 @@ pub(crate) struct PluginFiles {
 }
 
 impl PluginFiles {
-    /// Whether all is the same but what is in the folders of plain files. Another folder in the place of one may be
-    /// somewhere else, which is compared with what plugins can write to.
+    /// Returns whether everything but the contents of the folders of plain files is the same. A
+    /// folder that replaces another counts as a change: it may be in another location, which is
+    /// checked against the paths that plugins can write to.
     pub(crate) fn same_but_plain(&self, other: &Self) -> bool {
         let root = |tree: &Option<Arc<PlainTree>>| tree.as_ref().and_then(|tree| tree.folders.get("").copied());
         self.component == other.component
@@ -46,7 +47,7 @@ impl PluginFiles {
             && root(&self.skill) == root(&other.skill)
     }
 
-    /// The paths of the folders with plain files.
+    /// Returns the paths of the folders with plain files, with their identities.
     pub(crate) fn folders<'a>(&'a self, folder: &Path, id: &str) -> impl Iterator<Item = (PathBuf, (u64, u64))> + 'a {
         let trees = [
             (prompts_path(folder, id), &self.prompts),
@@ -62,20 +63,20 @@ impl PluginFiles {
     }
 }
 
-/// The contents of the folder.
+/// Contents of the plugin folder.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct FolderListing {
     /// Every plugin, by id.
     pub plugins: BTreeMap<String, PluginFiles>,
-    /// Files that are none of a plugin's but were probably meant to be: by name, with the reason.
+    /// Files that belong to no plugin but were probably meant to, by name, with the reason.
     pub notes: BTreeMap<String, String>,
 }
 
-/// Whether this user can list the plugin folder and look at what is in it.
+/// Checks that the current user can list the plugin folder and access its entries.
 ///
 /// # Errors
 ///
-/// Why not, in one line with the path and the user.
+/// Returns the reason, in one line with the path and the user.
 pub fn check_plugin_folder(folder: &Path) -> Result<(), String> {
     let Err(error) = std::fs::read_dir(folder).and_then(|_| searched(folder)) else { return Ok(()) };
     let cure = match error.kind() {
@@ -86,13 +87,13 @@ pub fn check_plugin_folder(folder: &Path) -> Result<(), String> {
     Err(format!("the plugin folder {} cannot be read as user {user}: {}{cure}", folder.display(), error.kind()))
 }
 
-/// Whether something in a folder can be looked at: names alone can be listed without that.
+/// Checks that the entries of a folder can be accessed. Listing their names does not require that.
 fn searched(folder: &Path) -> io::Result<()> {
     std::fs::metadata(folder.join(".")).map(drop)
 }
 
-/// Scans `folder`, if it exists. Follows symbolic links, but those in folders of plain files only as long as they stay
-/// there. What is wrong with a single entry is part of what is found.
+/// Scans `folder`, if it exists. Follows symbolic links; in folders of plain files, only those that
+/// stay within the folder. A problem with a single entry becomes a note in the listing.
 ///
 /// # Errors
 ///
@@ -159,10 +160,11 @@ pub(crate) fn scan(folder: &Path, bounds: &DescriptionLimits) -> io::Result<Opti
     }
     let ids: BTreeSet<&String> = components.keys().chain(trees.keys()).collect();
     for id in ids {
-        // Most plugins have neither, and a thousand of them are looked at on the way of a start.
+        // Most plugins have neither file, and a start may scan a thousand plugins.
         let beside = |names: &BTreeSet<String>, path: fn(&Path, &str) -> PathBuf| {
             let listed = names.contains(id).then(|| path(folder, id))?;
-            // A link that leads nowhere is there as well: the plugin is refused, and not served as if it had no grant.
+            // A dangling link counts as a file: the plugin is refused, instead of being served as
+            // if it had no grant.
             let metadata = std::fs::metadata(&listed).or_else(|_| std::fs::symlink_metadata(&listed));
             metadata.ok().map(|metadata| FileStamp::of(&metadata))
         };
@@ -190,13 +192,13 @@ struct PlainTrees {
 }
 
 impl FolderListing {
-    /// Names are shown without control characters.
+    /// Adds a note about a file. Names are shown without control characters.
     fn note(&mut self, name: &dyn Display, why: &str) {
         self.notes.insert(clean(&name.to_string()).into_owned(), clean(why).into_owned());
     }
 }
 
-/// Checks a file whose name is that of a component.
+/// Checks a file that has the name of a component. Returns `None` if it no longer exists.
 fn look(path: &Path) -> Result<Option<FileStamp>, String> {
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => Err("it is a folder".to_owned()),
@@ -205,12 +207,13 @@ fn look(path: &Path) -> Result<Option<FileStamp>, String> {
             Ok(target) => Err(format!("it is a link to {}, which does not exist", target.display())),
             Err(_) => Ok(None),
         },
-        // Such as a link to itself.
+        // For example, a link to itself.
         Err(error) => Err(format!("it cannot be read: {}", error.kind())),
     }
 }
 
-/// What is wrong with something that has the name of a folder of plain files and is none; `None` if it no longer exists.
+/// Returns the problem with an entry that has the name of a folder of plain files but is not a
+/// folder. Returns `None` if it no longer exists.
 fn no_folder(path: &Path) -> Option<String> {
     match std::fs::metadata(path) {
         Ok(_) => Some("it must be a folder".to_owned()),
@@ -220,10 +223,10 @@ fn no_folder(path: &Path) -> Option<String> {
     }
 }
 
-/// Names of folders that are easily mistaken for those of plain files, with the right ones.
+/// Extensions that are easily mistaken for those of folders of plain files, with the correct ones.
 const MISTAKEN: [(&str, &str); 3] = [(".prompt", ".prompts"), (".resource", ".resources"), (".skills", ".skill")];
 
-/// The note about a file whose name is none of a plugin's.
+/// Returns the note about a file that belongs to no plugin but was probably meant to.
 fn note(name: &OsStr) -> Option<String> {
     let lower = name.to_str().unwrap_or_default().to_ascii_lowercase();
     let plain = FileRole::ALL.iter().filter(|(part, _)| part.is_plain()).map(|(_, right)| (*right, *right));
@@ -243,7 +246,7 @@ fn note(name: &OsStr) -> Option<String> {
     })
 }
 
-/// What a file or folder is for a plugin.
+/// Role of a file or folder in a plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileRole {
     /// `<id>.wasm`.
@@ -270,50 +273,51 @@ impl FileRole {
         (Self::Skill, ".skill"),
     ];
 
-    /// Whether it is a folder of plain files.
+    /// Returns whether it is a folder of plain files.
     pub(crate) fn is_plain(self) -> bool {
         matches!(self, Self::Prompts | Self::Resources | Self::Skill)
     }
 }
 
-/// The id of the plugin to which the file or folder `name` belongs, and what it is for it; `None` for all others.
+/// Parses the name of a file or folder. Returns the id of its plugin and its role, or `None` if it
+/// belongs to no plugin.
 pub(crate) fn part_of(name: &OsStr) -> Option<(&str, FileRole)> {
     FileRole::ALL.into_iter().find_map(|(part, extension)| Some((stem(name, extension)?, part)))
 }
 
-/// Files such as `.x.wasm` and `x.wasm~`, which are still being written or which editors keep, are not plugins. The
-/// latter does not end in `.wasm` anyway.
+/// Returns `name` without the extension. Files such as `.x.wasm` and `x.wasm~`, which are still
+/// being written or which editors keep, are not plugins. The latter does not end in `.wasm` anyway.
 fn stem<'a>(name: &'a OsStr, extension: &str) -> Option<&'a str> {
     let stem = name.to_str()?.strip_suffix(extension)?;
     (!stem.is_empty() && !stem.starts_with('.')).then_some(stem)
 }
 
-/// The path of a plugin's component.
+/// Returns the path of a plugin's component.
 pub(crate) fn component_path(folder: &Path, id: &str) -> PathBuf {
     folder.join(format!("{id}.wasm"))
 }
 
-/// The path of a plugin's grant, which may not exist.
+/// Returns the path of a plugin's grant, which may not exist.
 pub(crate) fn grant_path(folder: &Path, id: &str) -> PathBuf {
     folder.join(format!("{id}.toml"))
 }
 
-/// The path of the `.wit` file with the description of a plugin's functions, which may not exist.
+/// Returns the path of the `.wit` file that describes a plugin's functions, which may not exist.
 pub(crate) fn wit_path(folder: &Path, id: &str) -> PathBuf {
     folder.join(format!("{id}.wit"))
 }
 
-/// The path of the folder of a plugin's prompts without code, which may not exist.
+/// Returns the path of the folder of a plugin's prompts without code, which may not exist.
 pub(crate) fn prompts_path(folder: &Path, id: &str) -> PathBuf {
     folder.join(format!("{id}.prompts"))
 }
 
-/// The path of the folder of a plugin's resources without code, which may not exist.
+/// Returns the path of the folder of a plugin's resources without code, which may not exist.
 pub(crate) fn resources_path(folder: &Path, id: &str) -> PathBuf {
     folder.join(format!("{id}.resources"))
 }
 
-/// The path of the folder of a plugin's skill, which may not exist.
+/// Returns the path of the folder of a plugin's skill, which may not exist.
 pub(crate) fn skill_path(folder: &Path, id: &str) -> PathBuf {
     folder.join(format!("{id}.skill"))
 }

@@ -7,23 +7,23 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_saphyr::Options;
 use toolbay_model::text::line;
 
-/// Longest message of the parser, in bytes.
+/// Maximum length of a parser message, in bytes.
 const SAID: usize = 300;
 
-/// Most keys that are named in a remark.
+/// Maximum number of keys that a remark names.
 const NAMED: usize = 5;
 
-/// Longest key in a remark, in bytes.
+/// Maximum length of a key in a remark, in bytes.
 const SHOWN: usize = 64;
 
-/// What the front matter of a prompt says.
+/// Front matter of a prompt.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct FrontMatter {
     /// A display name.
     pub(crate) title: Option<String>,
-    /// What the prompt is for.
+    /// Purpose of the prompt.
     pub(crate) description: Option<String>,
-    /// The arguments, in the order in which a client asks for them.
+    /// The arguments, in the order in which a client requests them.
     pub(crate) arguments: Option<Vec<PromptArgumentSpec>>,
     #[serde(flatten)]
     #[expect(clippy::zero_sized_map_values, reason = "the form in which serde has the other keys")]
@@ -37,9 +37,9 @@ pub(crate) struct PromptArgumentSpec {
     pub(crate) name: String,
     /// A display name.
     pub(crate) title: Option<String>,
-    /// What it means.
+    /// Meaning of the argument.
     pub(crate) description: Option<String>,
-    /// Whether the prompt needs it.
+    /// If set, the prompt requires the argument.
     pub(crate) required: Option<bool>,
     #[serde(flatten)]
     #[expect(clippy::zero_sized_map_values, reason = "the form in which serde has the other keys")]
@@ -47,11 +47,11 @@ pub(crate) struct PromptArgumentSpec {
 }
 
 impl FrontMatter {
-    /// Reads the front matter of `text`, if it has one. Returns it with the text after it.
+    /// Parses the front matter of `text`, if there is one. Returns it with the text after it.
     ///
     /// # Errors
     ///
-    /// The number of the line that is wrong, and why.
+    /// Returns the number of the invalid line, and the reason.
     pub(crate) fn of(text: &str) -> Result<(Self, &str), (u64, String)> {
         match split(text)? {
             (Some(yaml), body) if !yaml.trim().is_empty() => {
@@ -61,7 +61,7 @@ impl FrontMatter {
         }
     }
 
-    /// The keys that mean nothing to Toolbay, as words.
+    /// Returns a remark about the keys that Toolbay does not support, if there are any.
     pub(crate) fn unknown(&self) -> Option<String> {
         let arguments = self.arguments.iter().flatten();
         let arguments = arguments.flat_map(|argument| argument.other.keys().map(|key| format!("arguments.{key}")));
@@ -80,11 +80,11 @@ impl FrontMatter {
     }
 }
 
-/// The front matter of `text` as it is written, if it has one, and the text after it.
+/// Splits `text` into its unparsed front matter, if there is one, and the text after it.
 ///
 /// # Errors
 ///
-/// The number of the line that is wrong, and why.
+/// Returns the number of the invalid line, and the reason.
 pub(crate) fn split(text: &str) -> Result<(Option<&str>, &str), (u64, String)> {
     // Some editors begin files with a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -101,22 +101,22 @@ pub(crate) fn split(text: &str) -> Result<(Option<&str>, &str), (u64, String)> {
     Ok((Some(yaml), body))
 }
 
-/// Reads front matter that begins on the second line of its file.
+/// Parses front matter that begins on the second line of its file.
 ///
 /// # Errors
 ///
-/// The number of the line that is wrong, and why.
+/// Returns the number of the invalid line, and the reason.
 pub(crate) fn parse<T: DeserializeOwned>(yaml: &str, options: Options) -> Result<T, (u64, String)> {
     serde_saphyr::from_str_with_options(yaml, options).map_err(|error| {
         let at = error.location().map_or(0, |location| location.line());
         let said = error.without_snippet().to_string();
-        // The place is in front of the message already.
+        // The caller already prints the position in front of the message.
         let said = said.split(" at line ").next().unwrap_or_default().lines().next().unwrap_or_default();
         (at + 1, line(&in_words(said), SAID))
     })
 }
 
-/// An error of the YAML library for people who do not know it.
+/// Rewrites an error of the YAML library for readers who do not know the library.
 fn in_words(said: &str) -> String {
     let known = [
         ("expected string scalar", "a text was expected here"),

@@ -1,7 +1,8 @@
-//! The grant: the operator's settings and permissions for a plugin, in `<plugin>.toml` next to `<plugin>.wasm`.
+//! The grant: the operator's settings and permissions for a plugin, in `<plugin>.toml` next to
+//! `<plugin>.wasm`.
 //!
-//! The operator writes it; it never comes from a plugin. Without the file, the plugin has no permissions and the
-//! server's default limits.
+//! The operator writes it; it never comes from a plugin. Without the file, the plugin has no
+//! permissions and the server's default limits.
 
 mod secret;
 
@@ -28,27 +29,31 @@ use crate::input_schema::InputSchema;
 use crate::offered::{ToolPattern, digest, patterns};
 use crate::separator::NameSeparator;
 
-/// Longest prefix. A tool's full name is at most twice as long.
+/// Maximum length of a prefix, in bytes. A tool's full name is at most twice as long.
 const PREFIX: usize = 64;
 
-/// A parsed grant, `<plugin>.toml`. Its default is the grant of a plugin without a file: no permissions and default
-/// limits.
+/// Parsed grant, `<plugin>.toml`. Its default is the grant of a plugin without a file: no
+/// permissions and default limits.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Grant {
-    /// Prefix of the tools' names: tools are offered as `PREFIX_NAME`. 1 to 64 characters of `A-Z a-z 0-9 _ - .`.
+    /// Prefix of the tools' names: tools are offered as `PREFIX_NAME`. 1 to 64 characters of `A-Z
+    /// a-z 0-9 _ - .`.
     #[serde(deserialize_with = "prefix")]
     pub prefix: Option<String>,
-    /// What stands between the prefix and a name: `_` or `.`.
+    /// Separator between the prefix and a name: `_` or `.`.
     pub separator: NameSeparator,
-    /// Which calls a person must allow first, of the tools that do not say it themselves. `None` uses the server's.
+    /// Calls that a person must allow first, of the tools without their own setting. `None` uses
+    /// the server's.
     pub approve: Option<ApprovalSetting>,
-    /// How the arguments of its tools are checked. `None`: as the caller's token or the server says.
+    /// Strictness of the argument checks of its tools. `None` uses the setting of the caller's
+    /// token or of the server.
     pub arguments: Option<ArgumentCheck>,
-    /// The tools that are offered, by patterns of their names without the prefix. `None`: all of them.
+    /// The tools that are offered, by patterns of their names without the prefix. `None` offers all
+    /// of them.
     #[serde(deserialize_with = "patterns")]
     pub offer: Option<Vec<ToolPattern>>,
-    /// The only component that the grant is for. `None`: whatever is in the file.
+    /// The only component that the grant applies to. `None` accepts any file.
     #[serde(deserialize_with = "digest")]
     pub component: Option<Digest>,
     /// The limits that the grant sets. The server clamps them to its ceilings.
@@ -57,7 +62,7 @@ pub struct Grant {
     pub rate_limit: Option<ToolRateLimit>,
     /// The environment variables and folders that the plugin can use.
     pub permissions: Permissions,
-    /// Values to redact in everything that the plugin says, and to add to its requests, by their names.
+    /// Values to redact in all plugin output, and to add to its requests, by name.
     pub secrets: BTreeMap<String, SecretTable>,
     /// Values that the plugin reads through `host.config`, by key.
     pub config: BTreeMap<String, toml::Value>,
@@ -66,7 +71,7 @@ pub struct Grant {
     /// SHA-256 of the file's text; `None` for a plugin without a file.
     #[serde(skip)]
     pub digest: Option<Digest>,
-    /// Whether it is only what two versions of the file both allow.
+    /// True if the grant is only the intersection of two versions of the file.
     #[serde(skip)]
     pub is_partial: bool,
 }
@@ -77,7 +82,7 @@ pub struct Grant {
 pub struct ToolGrant {
     /// The limits that differ for this tool.
     pub limits: ToolLimits,
-    /// Which calls of this tool a person must allow first. `None` uses that of the grant.
+    /// Calls of this tool that a person must allow first. `None` uses the grant's setting.
     pub approve: Option<ApprovalSetting>,
     /// See [`ToolOverride::hidden`].
     pub hidden: bool,
@@ -94,7 +99,7 @@ pub struct ToolGrant {
 }
 
 impl ToolGrant {
-    /// How the tool is to be shown to clients.
+    /// Returns the changes to the tool's definition.
     pub fn shown(&self) -> ToolOverride {
         ToolOverride {
             hidden: self.hidden,
@@ -110,21 +115,22 @@ impl ToolGrant {
 /// The operator's changes to a tool's definition. `None` keeps the plugin's value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolOverride {
-    /// Whether the tool is not offered.
+    /// If set, the tool is not offered.
     pub hidden: bool,
     /// A display name.
     pub title: Option<String>,
-    /// What the tool does, for the model.
+    /// Description of the tool, for the model.
     pub description: Option<String>,
-    /// Hints about the tool's effects; each one that is set replaces the plugin's.
+    /// Hints about the tool's effects. Each hint that is set replaces the plugin's.
     pub annotations: AnnotationOverride,
-    /// Whether the tool can be called as a task.
+    /// Task support: specifies whether the tool can be called as a task.
     pub task_support: Option<TaskSupport>,
-    /// What the arguments of a command must fit.
+    /// Schema that the arguments of a command must match.
     pub input_schema: Option<InputSchema>,
 }
 
-/// A tool's annotations as the operator sets them (MCP `ToolAnnotations`). `None` keeps the plugin's value.
+/// Annotations of a tool, as the operator sets them (MCP `ToolAnnotations`). `None` keeps the
+/// plugin's value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AnnotationOverride {
@@ -138,7 +144,8 @@ pub struct AnnotationOverride {
     pub open_world: Option<bool>,
 }
 
-/// The limits that can be set for a single tool: `[tools.NAME.limits]`. The others apply to a plugin as a whole.
+/// Limits that can be set for a single tool: `[tools.NAME.limits]`. The others apply to a plugin as
+/// a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ToolLimits {
@@ -156,7 +163,7 @@ pub struct ToolLimits {
 }
 
 impl ToolLimits {
-    /// The keys that are set.
+    /// Returns the keys that are set.
     pub(crate) fn keys(&self) -> Vec<&'static str> {
         let set = [
             ("fuel", self.fuel.is_some()),
@@ -167,29 +174,29 @@ impl ToolLimits {
         set.into_iter().filter(|(_, set)| *set).map(|(key, _)| key).collect()
     }
 
-    /// The same keys as a patch.
+    /// Returns the same keys as a patch.
     pub fn patch(&self) -> LimitsPatch {
         let Self { fuel, timeout, output, oversize } = self.clone();
         LimitsPatch { fuel, timeout, output, oversize, ..LimitsPatch::default() }
     }
 }
 
-/// The secrets of a grant with their values.
+/// Secrets of a grant with their values.
 #[derive(Debug, Default)]
 pub struct GrantSecrets {
     /// The secrets.
     pub secrets: SecretVault,
-    /// A warning for each that has no value, or whose requests are denied.
+    /// Warnings about secrets that have no value, or whose requests are denied.
     pub remarks: Vec<String>,
 }
 
 impl Grant {
-    /// Parses the text of a grant. `name` is the file's name for messages; relative mounts are resolved against
-    /// `folder`.
+    /// Parses the text of a grant. `name` is the file's name for messages; relative mounts are
+    /// resolved against `folder`.
     ///
     /// # Errors
     ///
-    /// One line with the place of the first mistake and what was expected.
+    /// Returns one line with the position of the first mistake and the expected value.
     pub fn parse(name: &str, text: &str, folder: &Path) -> Result<Self, String> {
         let mut grant: Self = toml_file::parse(name, text)?;
         grant.digest = Some(Digest::new(Sha256::digest(text).into()));
@@ -206,7 +213,7 @@ impl Grant {
         Ok(grant)
     }
 
-    /// Whether both say the same, whatever else is in their files.
+    /// Returns whether both grants have the same effect, regardless of the text of their files.
     pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
         let comparable = |grant: &Self| {
             let mut grant = Self { digest: None, ..grant.clone() };
@@ -218,22 +225,22 @@ impl Grant {
         comparable(self) == comparable(other)
     }
 
-    /// The name by which clients call the tool or get the prompt that has this one.
+    /// Returns the name by which clients call the tool `name` or get the prompt `name`.
     pub fn full_name(&self, name: &str) -> String {
         self.prefix.as_ref().map_or_else(|| name.to_owned(), |prefix| self.separator.join(prefix, name))
     }
 
-    /// Which calls a person must allow first. `server` is what the server's configuration says.
+    /// Returns which calls a person must allow first. `server` is the server's configuration.
     pub fn approvals(&self, server: ApprovalSetting) -> ToolApprovals {
         let own = |(name, tool): (&String, &ToolGrant)| Some((name.clone(), tool.approve?));
         ToolApprovals { default: self.approve.unwrap_or(server), tools: self.tools.iter().filter_map(own).collect() }
     }
 
-    /// The secrets, without their values.
+    /// Returns the secrets, without their values.
     ///
     /// # Errors
     ///
-    /// A header that no request can have.
+    /// A secret is for a header that no request can have.
     pub fn secrets(&self) -> Result<Vec<toolbay_secrets::SecretSpec>, String> {
         let of = |(name, secret): (&String, &SecretTable)| {
             secret.named(name).map_err(|why| format!("secrets.{name}: {why}"))
@@ -241,12 +248,14 @@ impl Grant {
         self.secrets.iter().map(of).collect()
     }
 
-    /// The secrets with their values, with the warnings about what the grant itself says. `fixed` are the values that
-    /// are taken once; `name` and `folder` are as in [`Grant::parse`].
+    /// Combines the secrets with their values. Also returns warnings about the grant itself.
+    /// `fixed` has the values that are fetched once; `name` and `folder` are as in
+    /// [`Grant::parse`].
     ///
     /// # Errors
     ///
-    /// A secret that is too short to redact or that no header can carry, or that the secrets are too long.
+    /// A secret is too short to redact or cannot be in a header, or the secrets together are too
+    /// long.
     pub fn kept(
         &self,
         name: &str,
@@ -266,7 +275,7 @@ impl Grant {
         Ok(GrantSecrets { secrets: SecretVault::new(name, folder, secrets, fixed)?, remarks })
     }
 
-    /// `[config]` as the guest reads it: strings unchanged, other values as JSON text.
+    /// Returns `[config]` as the guest reads it: strings unchanged, other values as JSON text.
     pub fn config_values(&self) -> BTreeMap<String, String> {
         self.config
             .iter()
@@ -282,7 +291,7 @@ impl Grant {
     }
 }
 
-/// A value as JSON. Dates, infinities and NaN, which JSON does not have, become strings.
+/// Converts a value to JSON. Dates, infinities and NaN, which JSON does not have, become strings.
 fn json(value: &toml::Value) -> Value {
     match value {
         toml::Value::String(text) => text.clone().into(),
@@ -296,8 +305,8 @@ fn json(value: &toml::Value) -> Value {
     }
 }
 
-/// The line in which each mount names its folder: a missing folder is reported after the file was parsed, and the
-/// message still names the line.
+/// Returns the line in which each mount names its folder. A missing folder is reported after the
+/// file was parsed, and the message still names the line.
 fn lines_of_mounts(text: &str) -> Vec<usize> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -332,7 +341,7 @@ fn prefix<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, 
     Ok(Some(prefix))
 }
 
-/// A valid prefix derived from the plugin's id, for messages that suggest one.
+/// Returns a valid prefix derived from the plugin's id, for messages that suggest one.
 pub(crate) fn prefix_for(id: &str) -> String {
     let mut prefix: String = id.chars().map(|c| if is_name(c.encode_utf8(&mut [0; 4])) { c } else { '_' }).collect();
     prefix.truncate(PREFIX);

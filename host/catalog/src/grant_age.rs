@@ -1,4 +1,4 @@
-//! How long a grant has been as it is: a file that is being written may lack what restricts a plugin.
+//! Age of a grant. A file that is still being written may lack keys that restrict a plugin.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -7,25 +7,25 @@ use tokio::time::Instant;
 
 use crate::stamp::FileStamp;
 
-/// How long a grant must have been unchanged until it gives rights.
+/// Time for which a grant must have been unchanged before it gives rights.
 pub(crate) const SETTLE: Duration = Duration::from_secs(1);
 
-/// A grant's file as it was when it was read.
+/// State of a grant's file when it was read.
 #[derive(Clone, Debug)]
 pub(crate) struct GrantSighting {
     /// Its stamp; `None` if it changed while it was read.
     pub(crate) stamp: Option<FileStamp>,
-    /// Whether the times of its file system are those of this machine.
+    /// True if the file system takes its times from the clock of this machine.
     pub(crate) is_local: bool,
 }
 
-/// Since when the grant of one plugin has been as it is.
+/// Time since which the grant of one plugin has been unchanged.
 #[derive(Debug, Default)]
 pub(crate) struct GrantAge(Mutex<Option<(Option<FileStamp>, Instant)>>);
 
 impl GrantAge {
-    /// When the file will have been unchanged for long enough; `None` if it has. `seen` is what has just been read, or
-    /// `None` if there is no file.
+    /// Returns when the file will have been unchanged for long enough, or `None` if it already has.
+    /// `seen` is the state that has just been read, or `None` if there is no file.
     pub(crate) fn settles(&self, seen: Option<&GrantSighting>) -> Option<Instant> {
         self.settles_at(Instant::now(), SystemTime::now(), seen)
     }
@@ -76,7 +76,7 @@ mod tests {
         file.set_modified(clock - half).unwrap();
         assert_eq!(at(Duration::ZERO, Some(&seen(&file, true))), Some(half), "its own time counts");
         assert_eq!(at(half, Some(&seen(&file, true))), None);
-        // On other file systems, and with times that cannot be right, only what is seen counts.
+        // On other file systems, and with implausible times, only observed changes count.
         for (modified, is_local) in [(clock - hour, false), (clock + hour, true)] {
             file.set_modified(modified).unwrap();
             let seen = seen(&file, is_local);
@@ -84,7 +84,7 @@ mod tests {
             assert_eq!(at(SETTLE + half, Some(&seen)), Some(2 * SETTLE));
             assert_eq!(at(2 * SETTLE, Some(&seen)), None);
         }
-        // Another file, one that changed while it was read, and none begin anew.
+        // Another file, a file that changed while it was read, and a missing file start again.
         file.set_modified(clock + 2 * hour).unwrap();
         for seen in [Some(seen(&file, true)), Some(GrantSighting { stamp: None, is_local: true }), None] {
             assert_eq!(at(3 * SETTLE, seen.as_ref()), Some(4 * SETTLE), "{seen:?}");

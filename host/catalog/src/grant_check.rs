@@ -1,4 +1,4 @@
-//! Whether a grant fits a component: it is for this one, and names only tools that this one has.
+//! Checks that a grant matches a component: it is for this component, and names only its tools.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use crate::offered::ALGORITHM;
 use crate::plugin::tool_name;
 
 impl Grant {
-    /// Checks that the grant is for the component of the plugin `id` with this digest, and names no tool that it does not
-    /// have. What a grant says of a tool may protect from it, and would mean nothing for a tool of another name. Takes time
-    /// for thousands of tools.
+    /// Checks that the grant is for the component of the plugin `id` with this digest, and names
+    /// only tools that the component has. A setting of a tool may be a protection, which would have
+    /// no effect if the tool had another name. Takes time for thousands of tools.
     ///
     /// # Errors
     ///
-    /// What does not fit, with the nearest name.
+    /// Returns the mismatch, with the nearest name.
     pub fn check_component(
         &self,
         id: &str,
@@ -33,11 +33,11 @@ impl Grant {
             ));
         }
         let own = contents.tools.iter().map(|known| known.tool.name.clone());
-        // A command has no name of its own.
+        // The tool of a command is named after its plugin.
         self.check_names(digest, &if is_command { vec![tool_name(id)] } else { own.collect() })
     }
 
-    /// Whether [`Grant::check_component`] has anything to compare.
+    /// Returns whether [`Grant::check_component`] has anything to compare.
     pub(crate) fn names_component(&self) -> bool {
         self.component.is_some() || self.offer.is_some() || !self.tools.is_empty()
     }
@@ -66,7 +66,7 @@ impl Grant {
         Ok(())
     }
 
-    /// Whether the tool `name` (without the prefix) is offered, unless it is hidden.
+    /// Returns whether the tool `name` (without the prefix) is offered, unless it is hidden.
     pub(crate) fn offers(&self, name: &str) -> bool {
         self.offer.as_ref().is_none_or(|patterns| patterns.iter().any(|pattern| pattern.matches(name)))
     }

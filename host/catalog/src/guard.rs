@@ -1,7 +1,8 @@
-//! What mounts must not contain: what decides about the server and about plugins.
+//! Checks that mounts do not contain files that decide about the server or about plugins.
 //!
-//! What belongs to the server is compared when a plugin is loaded, and a plugin whose mount contains it is refused. What
-//! belongs to other plugins changes with each of them: that is compared when a snapshot is made, over all plugins.
+//! Files of the server are compared when a plugin is loaded, and a plugin whose mount contains one
+//! of them is refused. Files of other plugins change with each plugin, so they are compared when a
+//! snapshot is assembled, over all plugins.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -14,41 +15,41 @@ use crate::folder::{component_path, grant_path, prompts_path, resources_path, sk
 use crate::place::{FileIdentity, ResolvedPath};
 use crate::writable::{WritablePaths, program_files};
 
-/// What helps if something is wanted of a server that gave it up.
+/// Advice for a path to which a confined server has no access.
 const LATE: &str = "when it started, it confined itself to what the grants needed; restart it, or name a folder in which later \
                     grants may have mounts in server.confine_folders";
 
 /// A file or folder of the server that decides what plugins may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuardedPath {
-    /// What it is, such as `the plugin folder`.
+    /// Description of the path, such as `the plugin folder`.
     pub what: &'static str,
-    /// Where it is. It need not exist.
+    /// The path, which need not exist.
     pub path: PathBuf,
-    /// Whether a plugin must not even read it.
+    /// If set, a plugin must not even read it.
     pub is_secret: bool,
 }
 
-/// Where a plugin's mounts and files are.
+/// Locations of a plugin's mounts, files and secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MountPlan {
     /// The mounts, in the grant's order.
     mounts: Vec<(MountPermission, ResolvedPath)>,
-    /// Its files that are links, by name.
+    /// Files of the plugin that are links, by name.
     links: Vec<(String, ResolvedPath)>,
-    /// What the values of its secrets are in, or come from.
+    /// Files and folders that contain or produce the values of its secrets.
     secrets: Vec<SecretPath>,
 }
 
-/// What the value of a secret is in, or comes from.
+/// File or folder that contains or produces the value of a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct SecretPath {
-    /// What it is, such as `the file of secrets.token`.
+    /// Description of the path, such as `the file of secrets.token`.
     what: String,
     place: ResolvedPath,
-    /// Whether a plugin must not even read it. A program that prints a value is none.
+    /// If set, a plugin must not even read it. Not set for a program that prints a value.
     is_secret: bool,
-    /// Whether it is a folder, in which a plugin must not have a mount either.
+    /// True for a folder, in which a plugin must not have a mount either.
     is_folder: bool,
 }
 
@@ -72,7 +73,7 @@ impl SecretPath {
         vec![Self { what, place: ResolvedPath::of(&folder.join(path)), is_secret: true, is_folder }]
     }
 
-    /// What a plugin with this mount could do to it; `None` if nothing.
+    /// Returns what a plugin with this mount could do to the file, as a verb; `None` if nothing.
     fn reached(&self, mount: &MountPermission) -> Option<&'static str> {
         match mount.access {
             MountAccess::ReadWrite => Some("change"),
@@ -82,7 +83,7 @@ impl SecretPath {
 }
 
 impl MountPlan {
-    /// The places of the plugin `id` in `folder`. Blocks.
+    /// Resolves the paths of the plugin `id` in `folder`. Blocks.
     pub(crate) fn of(id: &str, folder: &Path, permissions: &Permissions, secrets: &[SecretSpec]) -> Self {
         let mounts = permissions.mounts.iter().map(|mount| (mount.clone(), ResolvedPath::of(&mount.host))).collect();
         let files = [component_path, grant_path, wit_path, prompts_path, resources_path, skill_path];
@@ -95,12 +96,12 @@ impl MountPlan {
         Self { mounts, links: links.collect(), secrets }
     }
 
-    /// Checks that a server that has confined itself can still use what the grant names. Warnings about folders that do not
-    /// exist yet and that it could not use.
+    /// Checks that a confined server can still use the paths that the grant names. Returns warnings
+    /// about folders that do not exist yet and that the server could not use.
     ///
     /// # Errors
     ///
-    /// It cannot use one that exists.
+    /// The server cannot use a folder that exists.
     pub(crate) fn check_reach(&self, reach: &ReachableFiles) -> Result<Vec<String>, String> {
         let mut remarks = Vec::new();
         for (mount, _) in &self.mounts {
@@ -118,11 +119,12 @@ impl MountPlan {
         Ok(remarks)
     }
 
-    /// Warnings about what decides about the plugin and could be written by a server that has confined itself.
+    /// Returns warnings about files that decide about the plugin and that a confined server could
+    /// write.
     ///
     /// # Errors
     ///
-    /// There is such a thing, and the operator requires that there is none.
+    /// There is such a file, and the operator requires that there is none.
     pub(crate) fn check_writable(&self, writable: &WritablePaths) -> Result<Vec<String>, String> {
         let programs = self.secrets.iter().filter(|kept| !kept.is_secret);
         let programs = programs.filter_map(|kept| writable.reaches(&kept.what, &kept.place));
@@ -138,11 +140,11 @@ impl MountPlan {
         }
     }
 
-    /// Warnings about mounts that contain what is guarded and are allowed to.
+    /// Returns warnings about mounts that contain guarded files and are allowed to.
     ///
     /// # Errors
     ///
-    /// A mount contains what is guarded and is not allowed to.
+    /// A mount contains a guarded file and is not allowed to.
     pub(crate) fn check(&self, guarded: &[GuardedPath]) -> Result<Vec<String>, String> {
         let mut remarks = Vec::new();
         if self.mounts.is_empty() {
@@ -182,12 +184,12 @@ impl MountPlan {
     }
 }
 
-/// The outcome for a plugin whose mounts contain what belongs to plugins.
+/// Result for a plugin whose mounts overlap with the files of plugins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MountOverlaps {
-    /// Why it must not serve.
+    /// Reason why the plugin must not be in service.
     pub refused: Option<String>,
-    /// What `unsafe = true` allows.
+    /// Warnings about overlaps that `unsafe = true` allows.
     pub remarks: Vec<String>,
 }
 
@@ -204,7 +206,7 @@ impl MountOverlaps {
     }
 }
 
-/// Things by where they are: by path, and by identity where they exist.
+/// Index of items by path, and by identity if the path exists.
 struct PathIndex<'a, T> {
     by_path: HashMap<&'a Path, Vec<T>>,
     by_identity: HashMap<FileIdentity, Vec<T>>,
@@ -233,8 +235,8 @@ impl<'a, T: Copy> PathIndex<'a, T> {
     }
 }
 
-/// Finds the plugins that could write to what other mounts or plugin files depend on, by id. `plugins` are their ids and
-/// places.
+/// Finds the plugins whose mounts overlap with files that other mounts or plugins depend on.
+/// `plugins` are the ids and locations of all plugins. Returns the overlaps by plugin id.
 pub(crate) fn overlaps<'a>(
     plugins: impl Iterator<Item = (&'a str, &'a MountPlan)>,
 ) -> BTreeMap<&'a str, MountOverlaps> {
@@ -261,7 +263,7 @@ pub(crate) fn overlaps<'a>(
             let written = mount.written.display();
             match mount.by {
                 None => (format!("the mounted folder {written} of plugin {plugin:?}"), place, None),
-                // What is mounted is below the folder that the grant names.
+                // Callers' folders are mounted, which are below the folder that the grant names.
                 Some(MountScope::Caller) => {
                     let what = format!("the mounted folders of the callers in {written} of plugin {plugin:?}");
                     (what, place, Some(place.end()))
@@ -271,7 +273,7 @@ pub(crate) fn overlaps<'a>(
         let links = places.links.iter().map(|(name, place)| (format!("what {name} is a link to"), place, None));
         for (what, place, callers) in held.chain(links) {
             for (path, identity) in place.above().chain(callers) {
-                // Two mounts of the folders of callers are for the same folders.
+                // Two mounts of callers' folders are for the same folders.
                 let is_same = |mount: &MountPermission| mount.by.is_some() && callers == Some((path, identity));
                 let writers = mounts
                     .at(path, identity)

@@ -1,22 +1,23 @@
-//! `x-mcp-header` in an input schema: arguments that clients repeat in HTTP headers, for intermediaries such as
-//! proxies.
+//! `x-mcp-header` in an input schema: arguments that clients repeat in HTTP headers, for
+//! intermediaries such as proxies.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 use toolbay_model::{HeaderKind, ParamHeader};
 
-/// The keyword.
+/// The schema keyword.
 const KEYWORD: &str = "x-mcp-header";
 
-/// How many headers a tool may ask for. Servers accept a hundred or so in one request.
+/// Maximum number of headers that a tool may request. Servers accept about a hundred in one
+/// request.
 const MOST: usize = 64;
 
-/// The headers that a schema declares.
+/// Returns the headers that a schema declares.
 ///
 /// # Errors
 ///
-/// The keyword is in a place where clients do not accept it; they would omit the tool.
+/// The keyword is invalid, or in a place where clients do not accept it; they would omit the tool.
 pub(crate) fn headers(schema: &Value) -> Result<Vec<ParamHeader>, String> {
     let mut found = Vec::new();
     walk(schema, Some(&mut Vec::new()), &mut found)?;
@@ -30,7 +31,8 @@ pub(crate) fn headers(schema: &Value) -> Result<Vec<ParamHeader>, String> {
     }
 }
 
-/// `path` is the way to this schema through properties alone; `None` if there is none.
+/// Collects the headers of a schema and its subschemas. `path` leads to the schema through
+/// properties only; `None` if there is no such path.
 fn walk(schema: &Value, mut path: Option<&mut Vec<String>>, found: &mut Vec<ParamHeader>) -> Result<(), String> {
     let Some(members) = schema.as_object() else { return Ok(()) };
     if let Some(name) = members.get(KEYWORD) {
@@ -81,7 +83,8 @@ mod tests {
         let schema = json!({"type": "object", "properties": {
             "region": {"type": "string", KEYWORD: "Region"},
             "at": {"type": "object", "properties": {"n": {"type": "integer", KEYWORD: "N"}}},
-            // A property with the keyword's name, and data that looks like the keyword, do not count.
+            // A property with the keyword's name does not count, nor does data that looks like the
+            // keyword.
             KEYWORD: {"type": "string", "enum": [{KEYWORD: "x"}], "default": {KEYWORD: "y"}},
         }});
         let found = headers(&schema).unwrap();

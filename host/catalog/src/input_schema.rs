@@ -1,4 +1,4 @@
-//! The JSON Schema of a command's arguments, as the operator writes it: a command has no schema of its own.
+//! JSON Schema of a command's arguments, written by the operator. The command itself has no schema.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use toolbay_schema::{JsonSchema, PatternBudget};
 
 use crate::header;
 
-/// A valid schema of arguments.
+/// Valid schema of a command's arguments.
 #[derive(Clone, Debug)]
 pub struct InputSchema(Arc<JsonSchema>);
 
 impl InputSchema {
-    /// The compiled schema.
+    /// Returns the compiled schema.
     pub(crate) fn schema(&self) -> &Arc<JsonSchema> {
         &self.0
     }
@@ -35,7 +35,7 @@ impl PartialEq for InputSchema {
 
 impl<'de> Deserialize<'de> for InputSchema {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // As a table, or as the text of JSON.
+        // The value is a table, or JSON text.
         let value = match Value::deserialize(deserializer)? {
             Value::String(text) => {
                 serde_json::from_str(&text).map_err(|error| D::Error::custom(format!("is not valid JSON: {error}")))?

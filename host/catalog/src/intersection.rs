@@ -1,4 +1,4 @@
-//! What two versions of a grant both allow.
+//! Intersection of two versions of a grant.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,9 +9,10 @@ use crate::grant::{Grant, ToolGrant, ToolLimits};
 use crate::rules::LoadPolicy;
 
 impl LoadPolicy {
-    /// What the grant `new` and the one `in_force` both allow to a plugin with these `tools`, under these rules: the
-    /// restrictions of both, and of the rights those that both give. What is neither, and what cannot be compared, stays as
-    /// it is in force. Takes time for thousands of tools.
+    /// Returns the intersection of the grant `new` and the grant `in_force`, for a plugin with
+    /// these `tools`, under these rules. It has the restrictions of both grants, and only the
+    /// rights that both give. A setting that is neither, or that cannot be compared, keeps its
+    /// value in force. Takes time for thousands of tools.
     pub(crate) fn intersection(&self, new: &Grant, in_force: &Grant, tools: &[String]) -> Grant {
         let (limits, tools) = (self.common_limits(new, in_force), self.common_tools(new, in_force, tools));
         let mut secrets = in_force.secrets.clone();
@@ -92,11 +93,11 @@ impl LoadPolicy {
         }
     }
 
-    /// What both say of each tool.
+    /// Returns the intersection of the settings of each tool.
     fn common_tools(&self, new: &Grant, in_force: &Grant, tools: &[String]) -> BTreeMap<String, ToolGrant> {
         let all = self.limits_under(in_force).least(&self.limits_under(new));
         let default = self.common_default(new, in_force).unwrap_or(self.approve);
-        // Of a tool that the plugin does not have there is nothing to restrict.
+        // A tool that the plugin does not have needs no restriction.
         let known: BTreeSet<&String> = tools.iter().collect();
         let changed = new.tools.keys().filter(|name| known.contains(name));
         let left_out = tools.iter().filter(|name| !new.offers(name) && in_force.offers(name));
@@ -108,7 +109,7 @@ impl LoadPolicy {
             let own = self.common_tool_limits((new, ours), (in_force, theirs), &all);
             let asks = |grant: &Grant, tool: &ToolGrant| tool.approve.or(grant.approve).unwrap_or(self.approve);
             let approve = match asks(new, ours) {
-                // It depends on the hints, and those in force stay.
+                // It depends on the annotations, and those in force stay.
                 ApprovalSetting::Destructive if ours.annotations != theirs.annotations => ApprovalSetting::Always,
                 other => other.and(asks(in_force, theirs)),
             };
@@ -116,7 +117,7 @@ impl LoadPolicy {
                 None if approve == default => None,
                 _ => Some(approve),
             };
-            // No schema says what two others both allow.
+            // No schema expresses the intersection of two schemas.
             let differ = ours.input_schema.is_some() && theirs.input_schema.is_some();
             let differ = differ && ours.input_schema != theirs.input_schema;
             let hidden = ours.hidden || theirs.hidden || !new.offers(name) || differ;
@@ -127,7 +128,7 @@ impl LoadPolicy {
         names.into_iter().map(common).filter(kept).collect()
     }
 
-    /// The limits of one tool. `all` are those of all tools.
+    /// Returns the limits of one tool. `all` are the limits of all tools.
     fn common_tool_limits(
         &self,
         (new, ours): (&Grant, &ToolGrant),

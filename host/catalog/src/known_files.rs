@@ -1,9 +1,11 @@
-//! Components that need not be read at a start, because they are known to be the same as at the one before.
+//! Components that need not be read at a start, because they are unchanged since the previous
+//! start.
 //!
-//! A file is the same if its length, its device and inode, and the times of its last changes are, to the nanosecond. Whoever
-//! can write a file can set the time at which it was modified, but not the time at which its inode changed: that one is the
-//! system's clock, and every write and every other change sets it. It is as coarse as the file system's clock. A file that
-//! was changed just before it was read could be changed again without another time, so such a file is not noted: it is read
+//! A file is unchanged if its length, its device and inode, and the times of its last changes are
+//! the same, to the nanosecond. A writer of a file can set its modification time, but not its inode
+//! change time: the system sets that time from its own clock, at every write and every other
+//! change. The time is as coarse as the file system's clock. A file that was changed just before it
+//! was read could be changed again without a new time. Such a file is not recorded, and is read
 //! again at the next start.
 
 use std::collections::BTreeMap;
@@ -17,20 +19,21 @@ use toolbay_model::Digest;
 use crate::folder::PluginFiles;
 use crate::stamp::FileStamp;
 
-/// A file must not have changed for so long before it is read. The coarsest file system counts two seconds.
+/// Minimum time between the last change of a file and its read. The coarsest file system has a
+/// resolution of two seconds.
 const SETTLED: Duration = Duration::from_secs(3);
 
-/// A component that was read.
+/// Recorded component that was read.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct KnownFile {
     component: FileStamp,
-    /// The `.wit` file beside it, if there is one.
+    /// The `.wit` file next to it, if there is one.
     wit: Option<FileStamp>,
     #[serde(with = "bytes")]
     digest: Digest,
 }
 
-/// What identifies a component that was read.
+/// Stamps that identify a component that was read.
 #[derive(Debug)]
 pub(crate) struct ComponentStamps {
     component: FileStamp,
@@ -38,22 +41,24 @@ pub(crate) struct ComponentStamps {
 }
 
 impl ComponentStamps {
-    /// Those of files that were read after `now`, and that had them before and after; `None` if they identify nothing.
+    /// Returns the stamps of files that were read after `now`, and that had these stamps before and
+    /// after the read. Returns `None` if they do not identify the files, because a file changed too
+    /// recently.
     pub(crate) fn new(component: FileStamp, wit: Option<FileStamp>, now: SystemTime) -> Option<Self> {
         let settled = component.is_older(now, SETTLED) && wit.as_ref().is_none_or(|wit| wit.is_older(now, SETTLED));
         settled.then_some(Self { component, wit })
     }
 }
 
-/// The components of one folder, while a server starts.
+/// Known components of one folder, during a server start.
 #[derive(Debug)]
 pub(crate) struct KnownFiles(Mutex<Option<KnownComponent>>);
 
 #[derive(Debug, Default)]
 struct KnownComponent {
-    /// As of the start before, by plugin.
+    /// Files as of the previous start, by plugin.
     before: BTreeMap<String, KnownFile>,
-    /// As of now.
+    /// Files as of this start, by plugin.
     now: BTreeMap<String, KnownFile>,
 }
 
@@ -64,14 +69,15 @@ impl Default for KnownFiles {
 }
 
 impl KnownFiles {
-    /// Takes what a server noted before.
+    /// Loads the notes of the previous server.
     pub(crate) fn recall(&self, notes: &str) {
         if let Some(known) = self.lock().as_mut() {
             known.before = serde_json::from_str(notes).unwrap_or_default();
         }
     }
 
-    /// The digest of a plugin's component, if these files are known and have at most `limit` bytes.
+    /// Returns the digest of a plugin's component, if these files are known and the component has
+    /// at most `limit` bytes.
     pub(crate) fn digest(&self, id: &str, files: &PluginFiles, limit: u64) -> Option<Digest> {
         let mut known = self.lock();
         let known = known.as_mut()?;
@@ -86,7 +92,7 @@ impl KnownFiles {
         Some(digest)
     }
 
-    /// Notes what was read.
+    /// Records a component that was read. Removes its record if there are no stamps.
     pub(crate) fn note(&self, id: &str, stamps: Option<ComponentStamps>, digest: Digest) {
         let mut known = self.lock();
         let Some(known) = known.as_mut() else { return };
@@ -95,8 +101,8 @@ impl KnownFiles {
         known.now.extend(file.map(|file| (id.to_owned(), file)));
     }
 
-    /// The start is over: the notes for the next one, if they are others than those that were recalled. What is read
-    /// later is not noted.
+    /// Ends the start. Returns the notes for the next start, if they differ from those that were
+    /// loaded. Files that are read later are not recorded.
     pub(crate) fn finish(&self) -> Option<Box<RawValue>> {
         let KnownComponent { before, now } = self.lock().take()?;
         if now == before { None } else { to_raw_value(&now).ok() }
@@ -107,7 +113,7 @@ impl KnownFiles {
     }
 }
 
-/// Digests as their bytes.
+/// Serialization of digests as bytes.
 mod bytes {
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
     use toolbay_model::Digest;
@@ -131,7 +137,7 @@ mod tests {
     use super::*;
     use crate::read::read_stamped;
 
-    /// Long enough after anything that the test has done.
+    /// Returns a time that is long enough after everything that the test has done.
     fn later() -> SystemTime {
         SystemTime::now() + 2 * SETTLED
     }
@@ -152,7 +158,7 @@ mod tests {
         }
     }
 
-    /// What a server knows that starts after one that read the file.
+    /// Returns the known files of a server that starts after one that read the file.
     fn known(path: &Path) -> KnownFiles {
         let wit = path.with_extension("wit");
         let stamps = ComponentStamps::new(stamp(path), wit.exists().then(|| stamp(&wit)), later());
@@ -164,7 +170,7 @@ mod tests {
 
     const DIGEST: Digest = Digest::new([7; 32]);
 
-    /// A folder with a component of three bytes.
+    /// Creates a folder with a component of three bytes.
     fn component() -> (TempDir, PathBuf) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.wasm");
@@ -201,7 +207,8 @@ mod tests {
         for change in changes {
             let (dir, path) = component();
             let (known, before) = (known(&path), fs::metadata(&path).unwrap());
-            // The clock of files moves in steps; only a step later does a change show for sure.
+            // The clock of the file system advances in steps. A change is certain to show only
+            // after a step.
             wait_for_a_step(dir.path());
             change(&path);
             File::options().append(true).open(&path).unwrap().set_modified(before.modified().unwrap()).unwrap();
@@ -210,7 +217,7 @@ mod tests {
         }
     }
 
-    /// Waits until the clock of files has moved on.
+    /// Waits until the clock of the file system has advanced.
     fn wait_for_a_step(dir: &Path) {
         let probe = dir.join("probe");
         fs::write(&probe, "").unwrap();
@@ -224,14 +231,14 @@ mod tests {
     fn a_file_that_has_just_changed_is_not_noted() {
         let (dir, path) = component();
         assert!(read_stamped(&path, 9).unwrap().1.is_none());
-        // Not if only its modification is said to be long ago.
+        // It is not enough that the modification time is long ago.
         let long_ago = SystemTime::now() - 100 * SETTLED;
         File::options().append(true).open(&path).unwrap().set_modified(long_ago).unwrap();
         assert!(read_stamped(&path, 9).unwrap().1.is_none());
         assert!(ComponentStamps::new(stamp(&path), None, SystemTime::now() + SETTLED / 2).is_none());
         assert!(ComponentStamps::new(stamp(&path), Some(stamp(&path)), SystemTime::now()).is_none());
         assert!(ComponentStamps::new(stamp(&path), None, later()).is_some());
-        // Of the future.
+        // The modification time is in the future.
         let path = dir.path().join("b.wasm");
         fs::write(&path, "one").unwrap();
         File::options().append(true).open(&path).unwrap().set_modified(later() + SETTLED).unwrap();

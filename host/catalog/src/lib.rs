@@ -1,11 +1,12 @@
-//! Turns a folder of plugins and plain files into immutable snapshots of the tools, prompts, resources and skills that they
-//! offer.
+//! Turns a folder of plugins and plain files into immutable snapshots of the tools, prompts,
+//! resources and skills that they offer.
 //!
-//! Data flows in one direction. The [`FolderWatcher`] reports that something in the folder changed, the [`FolderReloader`] finds
-//! out what, the [`PluginLoader`] turns a file and the grant beside it into a [`Plugin`], and the reloader publishes a new
-//! [`Snapshot`] through the [`Catalog`]. A published snapshot never changes. This crate does not know who calls a tool,
-//! how often and with what result, and it does not know the protocol. Grants are files that only the operator writes;
-//! this crate reads them.
+//! Data flows in one direction. The [`FolderWatcher`] reports that something in the folder changed,
+//! the [`FolderReloader`] determines what, the [`PluginLoader`] turns a file and the grant next to
+//! it into a [`Plugin`], and the reloader publishes a new [`Snapshot`] through the [`Catalog`]. A
+//! published snapshot never changes. This crate does not depend on the protocol, and has no record
+//! of calls, callers or results. Grants are files that only the operator writes; this crate only
+//! reads them.
 
 mod approve;
 mod assemble;

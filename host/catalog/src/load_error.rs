@@ -1,8 +1,8 @@
-//! Why a file cannot be loaded now.
+//! Reasons why a file cannot currently be loaded.
 
 use toolbay_model::{CallError, Limit};
 
-/// Why a file cannot be loaded now.
+/// Reason why a file cannot currently be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadError {
     /// The file no longer exists.
@@ -11,12 +11,12 @@ pub enum LoadError {
     Incomplete,
     /// The file cannot be a plugin. The text says why, in one line.
     Refused(String),
-    /// Loading failed for a reason that may pass without a change to the file. It will be retried.
+    /// Loading failed for a reason that may pass without a change to the file. The load is retried.
     Hindered(String),
 }
 
 impl LoadError {
-    /// The reason, in one line.
+    /// Returns the reason, in one line.
     pub fn why(&self) -> &str {
         match self {
             Self::Gone => "it no longer exists",
@@ -26,7 +26,7 @@ impl LoadError {
     }
 }
 
-/// The error of a load in which the plugin was asked what it offers and failed.
+/// Returns the load error for a plugin whose describe call failed.
 pub fn describe_failed(error: &CallError) -> LoadError {
     let why = match error {
         // No grant key raises this limit.
@@ -42,7 +42,8 @@ pub fn describe_failed(error: &CallError) -> LoadError {
     };
     let why = format!("listing its tools failed: {}", why.replace('\n', "; "));
     match error {
-        // On a busy machine, a guest gets less done before the deadline. The other limits do not depend on the machine.
+        // On a busy machine, a guest makes less progress before the deadline. The other limits do
+        // not depend on the machine.
         CallError::Limit { limit: Limit::Deadline(_), .. } | CallError::Internal(_) => LoadError::Hindered(why),
         _ => LoadError::Refused(why),
     }

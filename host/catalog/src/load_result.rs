@@ -1,4 +1,4 @@
-//! How a load ends, and what is in service then.
+//! Results of a load, and the version in service afterwards.
 
 use std::sync::Arc;
 
@@ -11,45 +11,46 @@ use crate::plugin::Plugin;
 /// A loaded plugin and warnings for the operator.
 #[derive(Debug)]
 pub struct LoadOutcome {
-    /// The plugin.
+    /// The loaded plugin.
     pub plugin: Arc<Plugin>,
     /// Warnings for the operator, such as limits that were lowered to a ceiling.
     pub remarks: Vec<String>,
 }
 
-/// What there is before a load.
+/// State of a plugin before a load.
 #[derive(Debug, Default)]
 pub(crate) struct PreviousVersion {
     /// The version in service.
     pub(crate) plugin: Option<Arc<Plugin>>,
-    /// Whether the server's rules have changed since that was loaded.
+    /// True if the server's rules have changed since that version was loaded.
     pub(crate) are_rules_new: bool,
-    /// Whether a component that is known from the start before need not be read.
+    /// True at a server start: a component that is known from the previous start need not be read.
     pub(crate) is_start: bool,
-    /// Since when the grant has been as it is.
+    /// Time since which the grant has been unchanged.
     pub(crate) age: Arc<GrantAge>,
 }
 
-/// How a load ends.
+/// Result of a load.
 #[derive(Debug)]
 pub(crate) enum LoadResult {
     /// The files are loaded.
     Loaded(LoadOutcome),
-    /// The files are to be loaded again at this time: the grant may still be written, or the component is compiled. Until
-    /// then, this takes the place of the version in service: its component with what the grant before allows as well.
-    /// `None` if nothing changes.
+    /// The files must be loaded again at this time, because the grant may still be being written or
+    /// the component is being compiled. Until then, this outcome replaces the version in service:
+    /// its component with only the rights that the previous grant also allows. `None` if nothing
+    /// changes.
     Pending(Option<LoadOutcome>, Instant),
     /// The files cannot be loaded.
     Failed(LoadError, FallbackVersion),
 }
 
-/// What is in service instead of files that cannot be loaded.
+/// Version in service when the files cannot be loaded.
 #[derive(Debug)]
 pub(crate) enum FallbackVersion {
-    /// The version in service, as it is.
+    /// The version in service, unchanged.
     Same,
     /// The component in service with the new grant, or under the new rules.
     Narrowed(LoadOutcome),
-    /// Nothing: what is new cannot be applied to the version in service.
+    /// No version: the change cannot be applied to the version in service.
     Nothing,
 }

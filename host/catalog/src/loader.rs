@@ -1,4 +1,5 @@
-//! Turns files into a plugin: read each once, compute the digest, compile, link, list what it offers, validate that.
+//! Turns files into a plugin: reads each file once, computes the digest, compiles, links, describes
+//! the component and validates the description.
 
 mod update;
 
@@ -37,62 +38,65 @@ use crate::rules::{LiveRules, LoadPolicy};
 use crate::shelf::SkillMemory;
 use crate::writable::WritablePaths;
 
-/// Largest grant file. A larger one is a mistake, such as the wrong file.
+/// Maximum size of a grant file, in bytes. A larger file is a mistake, such as the wrong file.
 const GRANT_SIZE: u64 = 1 << 20;
 
-/// Number of component files that are held in memory at once.
+/// Maximum number of component files that are in memory at the same time.
 const READING: usize = 8;
 
-/// Number of plugins for whose secrets programs run at once.
+/// Maximum number of plugins whose secret programs run at the same time.
 const ASKING: usize = 4;
 
-/// Components of at least this size are compiled one at a time.
+/// Minimum size of a large component, in bytes. Large components are compiled one at a time.
 const LARGE: usize = 4 << 20;
 
-/// What a stored component offers is checked at once if there are at most so many things, with so many bytes of schemas.
+/// Maximum number of items, and of bytes of schemas, of a stored component that is checked
+/// immediately.
 const LITTLE: usize = 64;
 const LITTLE_SCHEMAS: usize = 64 << 10;
 
-/// A compilation that takes longer than this is logged.
+/// Compile time after which a compilation is logged.
 const LONG_COMPILE: Duration = Duration::from_secs(1);
 
-/// Number of refusals that are remembered.
+/// Maximum number of cached refusals.
 const REFUSALS: usize = 4096;
 
-/// Longest reason of a remembered refusal, in bytes.
+/// Maximum length of the reason of a cached refusal, in bytes.
 const REASON: usize = 2_000;
 
-/// Loads plugins, several at once.
+/// Loader of plugins. Several plugins can load concurrently.
 pub struct PluginLoader {
     sandbox: Sandbox,
-    /// Replaced as a whole when the configuration changes.
+    /// Live rules. They are replaced as a whole when the configuration changes.
     rules: Arc<LiveRules>,
     folder: PathBuf,
-    /// Permits for files in memory: a thousand files may change at once.
+    /// Permits for component files in memory: a thousand files may change at the same time.
     reading: Semaphore,
-    /// Permits for compilations. Each uses all cores that it gets, so one core is left for calls. There are always at
-    /// least two, so that one compilation that takes minutes does not delay all others.
+    /// Permits for compilations. Each compilation uses all cores that it gets, so one core is left
+    /// for calls. There are always at least two permits, so that one compilation that takes minutes
+    /// does not delay all others.
     compiling: Semaphore,
-    /// A permit for a component larger than [`LARGE`].
+    /// Single permit for components larger than [`LARGE`].
     large: Semaphore,
-    /// Permits for plugins whose secrets programs print: a thousand plugins may be loaded at once.
+    /// Permits for plugins whose secrets are printed by programs: a thousand plugins may load at
+    /// the same time.
     asking: Semaphore,
-    /// Permits to check what plugins said, and to read skills.
+    /// Permits to check descriptions and to read plain files.
     checking: Arc<Semaphore>,
-    /// Components in use, so that identical files are compiled once.
+    /// Components in use, by digest, so that identical files are compiled once.
     components: Mutex<HashMap<Digest, Weak<LoadedComponent>>>,
-    /// Why the component with this digest was refused.
+    /// Reasons of refused components, by digest.
     refusals: Mutex<HashMap<Digest, String>>,
-    /// Room for the files of skills.
+    /// Memory budget for the files of skills.
     shelf: Arc<SkillMemory>,
-    /// Components that need not be read at a start.
+    /// Components that need not be read at a server start.
     known_files: KnownFiles,
-    /// What starts programs that print secrets.
+    /// Runner of programs that print secrets.
     programs: ProgramRunner,
 }
 
 impl PluginLoader {
-    /// A loader for the plugins in `folder`.
+    /// Creates a loader for the plugins in `folder`.
     pub fn new(sandbox: Sandbox, mut rules: LoadPolicy, folder: PathBuf) -> Self {
         rules.guarded.insert(0, GuardedPath { what: "the plugin folder", path: folder.clone(), is_secret: false });
         let cores = cores();
@@ -114,13 +118,13 @@ impl PluginLoader {
         }
     }
 
-    /// The same, which has programs that print secrets started by `programs`.
+    /// Uses `programs` to start programs that print secrets.
     #[must_use]
     pub fn with_programs(self, programs: ProgramRunner) -> Self {
         Self { programs, ..self }
     }
 
-    /// The rules, which can be replaced while plugins are loaded.
+    /// Returns the rules, which can be replaced while plugins are loaded.
     pub fn rules(&self) -> Arc<LiveRules> {
         Arc::clone(&self.rules)
     }
@@ -130,19 +134,20 @@ impl PluginLoader {
         self.rules.changed.notified().await;
     }
 
-    /// The plugin folder.
+    /// Returns the plugin folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Recalls which components a server before this one has read. Blocks.
+    /// Loads the record of the components that the previous server read. Blocks.
     pub(crate) fn recall(&self) {
         if let Some(notes) = self.sandbox.folder_notes(&self.absolute()) {
             self.known_files.recall(&notes);
         }
     }
 
-    /// Notes which components have been read, for the next start. This one is over. Blocks.
+    /// Ends the server start: saves the record of the components that were read, for the next
+    /// start. Blocks.
     pub(crate) fn note(&self) {
         if let Some(notes) = self.known_files.finish() {
             self.sandbox.save_folder_notes(&self.absolute(), notes);
@@ -153,16 +158,16 @@ impl PluginLoader {
         std::path::absolute(&self.folder).unwrap_or_else(|_| self.folder.clone())
     }
 
-    /// What is in the plugin folder; `None` if there is no such folder. Blocks.
+    /// Scans the plugin folder. Returns `None` if it does not exist. Blocks.
     ///
     /// # Errors
     ///
-    /// It cannot be read.
+    /// The folder cannot be read.
     pub(crate) fn scan(&self) -> std::io::Result<Option<FolderListing>> {
         folder::scan(&self.folder, &self.rules.now().bounds)
     }
 
-    /// Loads the plugin `id` from its current files, whatever is in service.
+    /// Loads the plugin `id` from its current files, regardless of the version in service.
     ///
     /// # Errors
     ///
@@ -177,8 +182,8 @@ impl PluginLoader {
         self.load_first(&id, &files, None, &Arc::default()).await
     }
 
-    /// Loads the first version of a plugin, when its grant is settled. `known` are its files at a start, whose component is not
-    /// read if it is known from the one before.
+    /// Loads the first version of a plugin, after its grant has settled. `known` contains the files
+    /// at a server start; a component that is known from the previous start is not read.
     async fn load_first(
         self: &Arc<Self>,
         id: &str,
@@ -205,7 +210,8 @@ impl PluginLoader {
         self.under(id, component, grant, files, None).await
     }
 
-    /// The component under a grant that is for it, with its plain files. `previous` is the version in service.
+    /// Checks that a grant is valid for the component, and applies it with the plain files.
+    /// `previous` is the version in service.
     async fn under(
         self: &Arc<Self>,
         id: &str,
@@ -215,7 +221,7 @@ impl PluginLoader {
         previous: Option<&Arc<Plugin>>,
     ) -> Result<LoadOutcome, LoadError> {
         let (component, grant) = if component.callable.is_some() && grant.names_component() {
-            // A plugin can have thousands of tools, and a grant as many changes of them.
+            // A plugin can have thousands of tools, and a grant can change each of them.
             let named = id.to_owned();
             let checked = tokio::task::spawn_blocking(move || {
                 let (digest, is_command) = (component.digest, component.is_command());
@@ -229,8 +235,8 @@ impl PluginLoader {
         self.with_secrets(id, component, grant, Some(files), previous).await
     }
 
-    /// The component under a grant, whose secrets are fetched, with the plain files of `files`, or those of the version in
-    /// service.
+    /// Fetches the secrets of a grant and applies the grant to the component, with the plain files
+    /// of `files` or of the version in service.
     async fn with_secrets(
         self: &Arc<Self>,
         id: &str,
@@ -243,7 +249,7 @@ impl PluginLoader {
         let secrets = grant.secrets().map_err(refused)?;
         let fixed = {
             let _asking = if FixedSecrets::needs_programs(&secrets) {
-                // A program that the plugin itself could have replaced is not run.
+                // Do not run a program that the plugin itself could have replaced.
                 self.check_mounts(id, &grant, &secrets).await?;
                 // The semaphore is never closed.
                 Some(self.asking.acquire().await)
@@ -254,7 +260,8 @@ impl PluginLoader {
             FixedSecrets::fetch(&secrets, (&place, &self.folder), &self.programs, |name| std::env::var(name).ok()).await
         };
         let kept = grant.kept(&format!("{id}.toml"), &self.folder, secrets, fixed).map_err(refused)?;
-        // A plugin can have thousands of tools, and a grant as many changes of them. Opening mounted folders can wait.
+        // A plugin can have thousands of tools, and a grant can change each of them. Opening
+        // mounted folders can block.
         let (this, id, files) = (Arc::clone(self), id.to_owned(), files.cloned());
         let previous = previous.map(|plugin| Arc::clone(&plugin.files)).unwrap_or_default();
         let permit = match &files {
@@ -274,14 +281,15 @@ impl PluginLoader {
         loaded.await.unwrap_or_else(|error| Err(failed(error)))
     }
 
-    /// Reads a plugin's grant, on a thread that may block.
+    /// Reads a plugin's grant, on a blocking thread.
     async fn read_grant(&self, id: &str, age: &Arc<GrantAge>) -> Result<GrantFile, LoadError> {
         let (folder, id, age) = (self.folder.clone(), id.to_owned(), Arc::clone(age));
         let read = tokio::task::spawn_blocking(move || grant_file(&folder, &id, &age));
         read.await.unwrap_or_else(|error| Err(LoadError::Hindered(format!("reading its grant failed: {error}"))))
     }
 
-    /// Loads the plain files of a plugin whose other files are the same. `remarks` are the warnings about these.
+    /// Loads the plain files of a plugin whose other files are unchanged. `remarks` are the
+    /// warnings about those other files.
     ///
     /// # Errors
     ///
@@ -302,8 +310,8 @@ impl PluginLoader {
         loaded.await.unwrap_or_else(|error| Err(failed(error)))
     }
 
-    /// Waits for its turn to read plain files, if there are any: parsing prompts and taking digests of skills is work for a
-    /// processor, and any number of folders may change at once.
+    /// Waits for a permit to read plain files, if there are any. Parsing prompts and computing
+    /// digests of skills takes CPU time, and any number of folders may change at the same time.
     async fn reading_plain(&self, files: &PluginFiles) -> Option<OwnedSemaphorePermit> {
         files.prompts.as_ref().or(files.resources.as_ref()).or(files.skill.as_ref())?;
         // The semaphore is never closed.
@@ -321,7 +329,7 @@ impl PluginLoader {
             .map(Arc::new)
     }
 
-    /// Puts a component and its grant together. Returns the plugin without plain files, and warnings.
+    /// Applies a grant to a component. Returns the plugin without plain files, and warnings.
     fn apply(
         &self,
         id: String,
@@ -344,7 +352,7 @@ impl PluginLoader {
         Ok((Plugin::new(id, component, Arc::default(), terms), remarks))
     }
 
-    /// Checks the folders that a plugin mounts, on a thread for blocking work.
+    /// Checks the folders that a plugin mounts, on a blocking thread.
     async fn check_mounts(self: &Arc<Self>, id: &str, grant: &Grant, secrets: &[SecretSpec]) -> Result<(), LoadError> {
         let (loader, id) = (Arc::clone(self), id.to_owned());
         let (permissions, secrets) = (grant.permissions.clone(), secrets.to_owned());
@@ -355,7 +363,7 @@ impl PluginLoader {
         checked.await.unwrap_or_else(|error| Err(LoadError::Hindered(format!("checking its mounts failed: {error}"))))
     }
 
-    /// Checks and opens the folders that a plugin mounts. Returns where they are, and warnings.
+    /// Checks and opens the folders that a plugin mounts. Returns their locations, and warnings.
     fn mount(&self, id: &str, environment: &PluginContext) -> Result<(MountPlan, Vec<String>), LoadError> {
         let secrets = environment.secrets.secrets();
         let places = MountPlan::of(id, &self.folder, &environment.permissions, secrets);
@@ -371,8 +379,9 @@ impl PluginLoader {
         Ok((places, remarks))
     }
 
-    /// Reads a plugin's files, computes the digest and looks for what is known of it, on a thread for blocking work.
-    /// Of files that are known from the start before, the component is not read, and without an `age` the grant is not.
+    /// Reads a plugin's files, computes the digest and looks for an existing component, on a
+    /// blocking thread. If the files are known from the previous start, the component is not read.
+    /// Without an `age`, the grant is not read.
     async fn look(
         self: &Arc<Self>,
         id: &str,
@@ -398,7 +407,8 @@ impl PluginLoader {
         looked.await.unwrap_or_else(|error| Err(LoadError::Hindered(format!("reading it failed: {error}"))))
     }
 
-    /// The component in use with this digest, or the stored one; another server may have put it there.
+    /// Returns the component in use with this digest, or the stored one. Another server may have
+    /// stored it.
     fn look_for(self: &Arc<Self>, id: &str, digest: Digest) -> Result<Option<ProbedComponent>, LoadError> {
         if let Some(component) = self.known(digest)? {
             return Ok(Some(ProbedComponent::Ready(component)));
@@ -413,8 +423,9 @@ impl PluginLoader {
         Ok(Some(ProbedComponent::Ready(self.in_use(component))))
     }
 
-    /// The component in the file, which may be in use already, or in the compile cache, and the grant as [`PluginLoader::look`]
-    /// reads it. Otherwise the component is compiled now, unless it `may_stay_unknown`.
+    /// Returns the component in the file, and the grant as [`PluginLoader::look`] reads it. The
+    /// component may be in use already, or in the compile cache. Otherwise it is compiled now,
+    /// unless it `may_stay_unknown`.
     async fn component(
         self: &Arc<Self>,
         id: &str,
@@ -432,13 +443,15 @@ impl PluginLoader {
                 self.in_use(self.remember(digest, component)?)
             }
             ProbedComponent::New(_) if may_stay_unknown => return Ok(PluginSources::Unknown),
-            // In a box: thousands of loads that find a stored component wait for their turn.
+            // Boxed to keep this future small: thousands of loads that find a stored component wait
+            // for their turn.
             ProbedComponent::New(source) => Box::pin(self.made(id, digest, source, reading)).await?,
         };
         Ok(PluginSources::Component(component, grant.map(Box::new)))
     }
 
-    /// Compiles a component when it has its turn, and asks it what it offers. Others are read from then on.
+    /// Compiles a component when it gets its permits, and requests its description. The permit for
+    /// the file in memory is released after the compilation.
     async fn made(
         self: &Arc<Self>,
         id: &str,
@@ -466,7 +479,8 @@ impl PluginLoader {
         Ok(self.in_use(component))
     }
 
-    /// Compiles a component when it has its turn; or the component in use, if another load has compiled it meanwhile.
+    /// Compiles a component when it gets its permits. Returns the component in use if another load
+    /// has compiled it in the meantime.
     async fn compile_in_turn(
         &self,
         id: &str,
@@ -480,7 +494,7 @@ impl PluginLoader {
         Ok(Ok(self.remember(digest, self.compile(id, source).await)?))
     }
 
-    /// Compiles the component of the plugin `id` again, whose stored code can no longer be used.
+    /// Recompiles the component of the plugin `id`, whose stored code can no longer be used.
     async fn remake(&self, id: &str, digest: Digest) -> Result<(PreparedComponent, UncachedCode), LoadError> {
         let _reading = self.reading.acquire().await;
         let (path, limit) = (component_path(&self.folder, id), self.rules.now().component.as_u64());
@@ -501,7 +515,8 @@ impl PluginLoader {
         Ok((prepared, scratch))
     }
 
-    /// Waits for the turn of a component to be compiled: large ones one at a time, because each takes hundreds of megabytes.
+    /// Waits for the permits to compile a component. Large components are compiled one at a time,
+    /// because each takes hundreds of megabytes.
     async fn turn(&self, source: &CompileSource) -> (Option<SemaphorePermit<'_>>, Option<SemaphorePermit<'_>>) {
         // The semaphores are never closed.
         let large = if source.file.len() > LARGE { self.large.acquire().await.ok() } else { None };
@@ -525,7 +540,7 @@ impl PluginLoader {
         })
     }
 
-    /// Asks the plugin what it offers, on the guests' runtime.
+    /// Requests the plugin's description, on the guest runtime.
     async fn describe(&self, compiled: CompiledFile) -> Result<(CompiledFile, RawDescription), LoadError> {
         let (sandbox, limits) = (self.sandbox.clone(), self.rules.now().describe.clone());
         let described = self.sandbox.spawn(async move {
@@ -539,8 +554,9 @@ impl PluginLoader {
         described.await.map_err(|error| LoadError::Hindered(format!("listing its tools failed: {error}")))?
     }
 
-    /// Checks what a plugin said that it offers, on a thread that may block: schemas may be slow to compile. Only a few plugins
-    /// at once, so that the threads of calls and of the protocol keep their processors.
+    /// Checks a plugin's description on a blocking thread, because schemas may be slow to compile.
+    /// Only a few checks run concurrently, so that the threads of calls and of the protocol keep
+    /// their cores.
     async fn checking<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Self) -> Result<T, String> + Send + 'static,
@@ -566,7 +582,8 @@ impl PluginLoader {
         component
     }
 
-    /// Remembers a refusal by digest: the same bytes would be refused again, possibly after minutes of work.
+    /// Caches a refusal by digest: the same bytes would be refused again, possibly after minutes of
+    /// work.
     fn remember<T>(&self, digest: Digest, mut result: Result<T, LoadError>) -> Result<T, LoadError> {
         if let Err(LoadError::Refused(why) | LoadError::Hindered(why)) = &mut result {
             // The reason may quote the plugin: a name, a list of imports.
@@ -582,7 +599,11 @@ impl PluginLoader {
         result
     }
 
-    /// The component in use with this digest, or the reason why it was refused before.
+    /// Returns the component in use with this digest.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the component was refused before.
     fn known(&self, digest: Digest) -> Result<Option<Arc<LoadedComponent>>, LoadError> {
         if let Some(why) = self.refusal(digest) {
             return Err(LoadError::Refused(why));
@@ -599,25 +620,25 @@ impl PluginLoader {
     }
 }
 
-/// What is in the files of a plugin.
+/// Component and grant of a plugin, as far as they are loaded.
 enum PluginSources {
-    /// Its component, and its grant if that was asked for.
+    /// The component, and the grant if it was requested.
     Component(Arc<LoadedComponent>, Option<Box<GrantFile>>),
-    /// A component that must be compiled first.
+    /// The component must be compiled first.
     Unknown,
 }
 
-/// What is known of a component before anything is compiled.
+/// State of a component before anything is compiled.
 enum ProbedComponent {
-    /// All.
+    /// The component is loaded and checked.
     Ready(Arc<LoadedComponent>),
-    /// It is stored, and offers so much that checking it takes a while.
+    /// The component is stored, but checking its long description takes a while.
     Stored(Box<StoredComponent>),
-    /// Nothing.
+    /// The component is unknown.
     New(CompileSource),
 }
 
-/// A stored component that is not checked yet.
+/// Stored component that is not checked yet.
 struct StoredComponent {
     digest: Digest,
     callable: LazyComponent,
@@ -626,12 +647,12 @@ struct StoredComponent {
 }
 
 impl StoredComponent {
-    /// Whether checking what it offers takes a fraction of a millisecond.
+    /// Returns whether checking its description takes a fraction of a millisecond.
     fn is_little(&self) -> bool {
         let ComponentDescription { tools, prompts, resources, templates, .. } = &self.description;
         let items = tools.len() + prompts.len() + resources.len() + templates.len();
         let schemas = tools.iter().flat_map(|tool| [Some(&tool.input_schema), tool.output_schema.as_ref()]);
-        // A few characters of a pattern can take long.
+        // Even a short pattern can take long to compile.
         let mut patterns = schemas.flatten().filter(|text| text.contains("pattern") || text.contains("\\u"));
         items <= LITTLE
             && tools.iter().map(ToolDefinition::schemas).sum::<usize>() <= LITTLE_SCHEMAS
@@ -652,7 +673,7 @@ impl StoredComponent {
     }
 }
 
-/// The file of a stored component.
+/// Origin of a stored component, from which it can be recompiled.
 struct ComponentOrigin {
     loader: Arc<PluginLoader>,
     id: String,
@@ -665,11 +686,11 @@ impl Recompile for ComponentOrigin {
     }
 }
 
-/// A component without code, and the grant of its plugin as far as it means something to plain files.
+/// Returns a component without code, and the part of the grant that applies to plain files.
 ///
 /// # Errors
 ///
-/// The grant restricts what has code: it was written for a component that is not there.
+/// The grant restricts code: it was written for a component that does not exist.
 fn without_code(id: &str, grant: &Grant) -> Result<(Arc<LoadedComponent>, Grant), LoadError> {
     let keys = [
         ("offer", grant.offer.is_some()),
@@ -694,16 +715,17 @@ fn without_code(id: &str, grant: &Grant) -> Result<(Arc<LoadedComponent>, Grant)
     Ok((Arc::new(component), kept))
 }
 
-/// A plugin's grant as it is in the file.
+/// A plugin's grant as read from its file.
 struct GrantFile {
     grant: Grant,
-    /// When it will have been unchanged for long enough to give rights; `None` if it has.
+    /// Time at which the grant will have been unchanged for long enough to give rights; `None` if
+    /// it already has.
     settles: Option<Instant>,
-    /// Whether there is a file.
+    /// True if the file exists.
     exists: bool,
 }
 
-/// Reads a plugin's grant, and notes in `age` since when it has been so. Blocks.
+/// Reads a plugin's grant, and records in `age` since when it has been unchanged. Blocks.
 fn grant_file(folder: &Path, id: &str, age: &GrantAge) -> Result<GrantFile, LoadError> {
     let read = read_seen(&grant_path(folder, id), GRANT_SIZE)?;
     let settles = age.settles(read.as_ref().map(|(_, seen)| seen));
@@ -719,7 +741,7 @@ fn parse(folder: &Path, id: &str, text: &str) -> Result<Grant, LoadError> {
     Grant::parse(&format!("{id}.toml"), text, folder).map_err(LoadError::Refused)
 }
 
-/// A plugin's grant. Blocks.
+/// Returns a plugin's grant, or the default grant if there is no file. Blocks.
 fn grant_of(folder: &Path, id: &str) -> Result<Grant, LoadError> {
     match read_grant(folder, id)? {
         Some(text) => parse(folder, id, &text),
@@ -727,9 +749,10 @@ fn grant_of(folder: &Path, id: &str) -> Result<Grant, LoadError> {
     }
 }
 
-/// Whether the grant of the plugin `id`, as it is now in the folder, has the value of a secret printed by this program, the
-/// first of `words`, with the others as its arguments; and whether neither the plugin nor the server, which may write what is
-/// `writable`, could have replaced the program. Blocks.
+/// Returns whether the current grant of the plugin `id` names this program as the source of a
+/// secret. `words` are the program and its arguments. Returns `false` if the plugin could have
+/// replaced the program, or if the server, which may write to `writable`, could have replaced the
+/// program or the grant. Blocks.
 pub fn names_program(folder: &Path, id: &str, words: &[String], writable: &WritablePaths) -> bool {
     let Ok(grant) = grant_of(folder, id) else { return false };
     let secrets = grant.secrets().unwrap_or_default();
@@ -743,11 +766,11 @@ pub fn names_program(folder: &Path, id: &str, words: &[String], writable: &Writa
     named && !is_writable() && MountPlan::of(id, folder, &grant.permissions, &secrets).check(&[]).is_ok()
 }
 
-/// The text of a plugin's grant, if there is one.
+/// Returns the text of a plugin's grant, if the file exists.
 ///
 /// # Errors
 ///
-/// It cannot be read, or is too large.
+/// The file cannot be read, or is too large.
 pub fn read_grant(folder: &Path, id: &str) -> Result<Option<String>, LoadError> {
     read_optional(&grant_path(folder, id), GRANT_SIZE)
 }

@@ -1,7 +1,7 @@
-//! The MIME types of files, by their names.
+//! MIME types of files, by file name.
 
-/// Extensions in lower case with their MIME types, in alphabetical order. What is not text, or is more often something
-/// else, is better left out: a type that is wrong is worse than none.
+/// Extensions in lower case with their MIME types, in alphabetical order. An extension whose type
+/// is uncertain is left out: a wrong type is worse than none.
 const TYPES: [(&str, &str); 74] = [
     ("aac", "audio/aac"),
     ("avif", "image/avif"),
@@ -79,7 +79,7 @@ const TYPES: [(&str, &str); 74] = [
     ("yml", "application/yaml"),
 ];
 
-/// The MIME type of a file with this name, as far as its extension says.
+/// Returns the MIME type of a file with this name, according to its extension.
 pub(crate) fn of(name: &str) -> Option<&'static str> {
     let (_, extension) = name.rsplit_once('.')?;
     let extension = extension.to_ascii_lowercase();
@@ -87,7 +87,8 @@ pub(crate) fn of(name: &str) -> Option<&'static str> {
     TYPES.get(at).map(|(_, mime_type)| *mime_type)
 }
 
-/// Whether files of this type are text. Of an unknown type, they are if they can be.
+/// Returns whether files of this type are text. A file of an unknown type is text if its bytes can
+/// be text.
 pub(crate) fn is_text(mime_type: Option<&str>) -> bool {
     let Some(mime_type) = mime_type else { return true };
     let textual = ["application/json", "application/jsonl", "application/rtf", "application/sql", "application/toml"];

@@ -1,33 +1,34 @@
-//! The members that definitions of tools, prompts and resources have in common: `_meta` and icons.
+//! Members that the definitions of tools, prompts and resources have in common: `_meta` and icons.
 
 use serde_json::{Map, Value};
 use toolbay_model::text::thousands;
 use toolbay_model::{Icon, JsonSize, JsonText, is_reserved_meta};
 
-/// The member of a definition's `_meta` that lists the client capabilities that a call requires, in MCP's form.
+/// Key in a definition's `_meta` that lists the client capabilities that a call requires, in MCP's
+/// form.
 const CLIENT_CAPABILITIES: &str = "dev.toolbay/client-capabilities";
 
-/// Most JSON values in a definition's `_meta`: as many as in a schema.
+/// Maximum number of JSON values in a definition's `_meta`, as in a schema.
 const META: u64 = 10_000;
 
-/// Most icons of a definition, and most sizes of an icon.
+/// Maximum number of icons of a definition, and of sizes of an icon.
 const ICONS: usize = 64;
 
 /// Members of a JSON object.
 type JsonMembers = Map<String, Value>;
 
-/// The `_meta` of a definition, and the client capabilities that it names. It is kept as text: as values, it would be many
-/// times as large.
+/// Parses the `_meta` of a definition. Returns it as text, and the client capabilities that it
+/// requires. As values, it would be many times as large.
 ///
 /// # Errors
 ///
-/// What is wrong with it: a sentence about what it is the `_meta` of.
+/// Returns the mistake, as a sentence about the definition.
 pub(crate) fn meta(text: &str) -> Result<(Option<JsonText>, Map<String, Value>), String> {
     let (meta, needs) = members(text)?;
     Ok((kept(meta), needs))
 }
 
-/// The same with the `_meta` as values.
+/// Like [`meta`], but returns the `_meta` as values.
 ///
 /// # Errors
 ///
@@ -49,18 +50,18 @@ pub(crate) fn members(text: &str) -> Result<(JsonMembers, JsonMembers), String> 
     Ok((meta, needs))
 }
 
-/// A `_meta` as it is kept: as text, without what is not the plugin's to set or was for the server, and none without
-/// members.
+/// Converts a `_meta` to its stored form: text, without members that are reserved or were for the
+/// server. Returns `None` if no members are left.
 pub(crate) fn kept(mut meta: Map<String, Value>) -> Option<JsonText> {
     meta.retain(|key, _| !is_reserved_meta(key));
     (!meta.is_empty()).then(|| JsonText::new(&Value::Object(meta)))
 }
 
-/// Checks how many icons a definition has.
+/// Checks the number of icons of a definition.
 ///
 /// # Errors
 ///
-/// There are too many, or one has too many sizes.
+/// There are too many icons, or an icon has too many sizes.
 pub(crate) fn check_icons(icons: &[Icon]) -> Result<(), String> {
     let too_many =
         |what: &str, n: usize| Err(format!("{what} {}, but at most {ICONS} are allowed", thousands(n as u64)));

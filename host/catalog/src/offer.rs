@@ -1,4 +1,4 @@
-//! What is in service: tools, prompts and resources with the plugins that they belong to.
+//! Tools, prompts, resources and skills in service, with the plugins that they belong to.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use crate::text_prompt::TextPrompt;
 /// A tool in service.
 #[derive(Debug)]
 pub struct ToolOffer {
-    /// The tool as clients see it, under the name that they call.
+    /// The tool as clients receive it, under the name that they call.
     pub tool: Arc<Tool>,
-    /// The definition that it was made from, with the name within the plugin.
+    /// The definition of the tool, with its name within the plugin.
     pub definition: Arc<ValidDefinition>,
     /// The plugin that runs its calls.
     pub plugin: Arc<Plugin>,
 }
 
 impl ToolOffer {
-    /// The calls of the tool that a person must allow first; `None` for none of them. The annotations count as the operator
-    /// has changed them.
+    /// Returns which calls of the tool a person must allow first; `None` for no calls. The
+    /// operator's changes to the annotations count.
     pub fn asks(&self) -> Option<ApprovalPolicy> {
         self.plugin.terms.approvals.of(&self.definition.tool.name).of(self.definition.tool.annotations)
     }
@@ -35,18 +35,18 @@ impl ToolOffer {
 /// A prompt in service.
 #[derive(Debug)]
 pub struct PromptOffer {
-    /// The prompt as clients see it, under the name by which they get it.
+    /// The prompt as clients receive it, under the name by which they get it.
     pub prompt: Arc<Prompt>,
     /// Its definition, with the name within the plugin.
     pub entry: Arc<PromptEntry>,
     /// The plugin that it belongs to, whose terms apply.
     pub plugin: Arc<Plugin>,
-    /// The file that it is. `None` means that the plugin is asked for it.
+    /// The prompt's file. `None` if the plugin provides the prompt.
     pub text: Option<Arc<TextPrompt>>,
 }
 
 impl PromptOffer {
-    /// Whether the plugin completes its arguments.
+    /// Returns whether the plugin completes the prompt's arguments.
     pub fn completes(&self) -> bool {
         self.text.is_none() && self.plugin.component.contents.completes
     }
@@ -55,21 +55,21 @@ impl PromptOffer {
 /// A resource or a resource template in service.
 #[derive(Debug)]
 pub struct ResourceOffer {
-    /// The definition, with what clients see, and with what URIs must match if it is a template.
+    /// The definition as clients receive it, with the pattern of URIs if it is a template.
     pub entry: Arc<ResourceEntry>,
     /// The plugin that it belongs to, whose terms apply.
     pub plugin: Arc<Plugin>,
-    /// The file that it is. `None` means that the plugin is asked for it.
+    /// The resource's file. `None` if the plugin provides the resource.
     pub file: Option<Arc<FileResource>>,
 }
 
 impl ResourceOffer {
-    /// What clients see in a list.
+    /// Returns the resource as clients receive it in a list.
     pub fn resource(&self) -> &Arc<ListedResource> {
         &self.entry.resource
     }
 
-    /// Whether the plugin completes its variables.
+    /// Returns whether the plugin completes the template's variables.
     pub fn completes(&self) -> bool {
         self.entry.template.is_some() && self.plugin.component.contents.completes
     }
@@ -78,9 +78,10 @@ impl ResourceOffer {
 /// A skill in service.
 #[derive(Debug)]
 pub struct SkillOffer {
-    /// The skill as clients see it.
+    /// The skill as clients receive it.
     pub skill: Arc<Skill>,
-    /// Differs from that of every other skill, and of every other version of this one.
+    /// Fingerprint, which differs from that of every other skill and of every other version of this
+    /// one.
     pub(crate) fingerprint: DefinitionFingerprint,
 }
 

@@ -1,23 +1,23 @@
-//! How a grant names tools, and a component.
+//! Patterns of tools and digests of components in a grant.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use toolbay_model::{Digest, is_name};
 
-/// What a digest begins with in a grant.
+/// Prefix of a digest in a grant.
 pub(crate) const ALGORITHM: &str = "sha256:";
 
-/// Names of tools: `*` stands for any characters, also for none.
+/// Pattern of tool names. `*` stands for any characters, including none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolPattern(String);
 
 impl ToolPattern {
-    /// As it is written.
+    /// Returns the pattern as written.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether the tool `name` (without the prefix) is one of those.
+    /// Returns whether the tool `name` (without the prefix) matches the pattern.
     pub(crate) fn matches(&self, name: &str) -> bool {
         let mut parts = self.0.split('*');
         let first = parts.next().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Where a file or folder is: every folder that the way to it passes, and every one that contains a link on the way.
+//! Locations of files and folders: every folder on the path, and every folder that contains a link
+//! on the path.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -6,23 +7,23 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// Links that are followed on one way. The kernel follows as many.
+/// Maximum number of links that are followed for one path. The kernel follows as many.
 const LINKS: usize = 40;
 
-/// The device and inode of a file or folder.
+/// Device and inode of a file or folder.
 pub(crate) type FileIdentity = (u64, u64);
 
-/// The way to a file or folder, which may not exist yet.
+/// Resolved path of a file or folder, which may not exist yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ResolvedPath {
-    /// All that is on the way, in this order, without links: folders, and at the end what it leads to. Whoever can
-    /// write to one of the folders can put something else in the place of what follows. What does not exist has no
-    /// identity.
+    /// Everything on the path, in order, without links: folders, and at the end the target. A
+    /// writer of one of the folders can replace everything after it. An entry that does not exist
+    /// has no identity.
     way: Vec<(PathBuf, Option<FileIdentity>)>,
 }
 
 impl ResolvedPath {
-    /// Follows the way to `path`. Blocks.
+    /// Resolves `path`. Blocks.
     pub(crate) fn of(path: &Path) -> Self {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let mut ahead = names(&path);
@@ -51,38 +52,38 @@ impl ResolvedPath {
                 }
             }
         }
-        // The way may have gone up at its end.
+        // The path may have ended in `..`.
         if place.end().0 != here.as_path() {
             place.way.push((here.clone(), identity(&here)));
         }
         place
     }
 
-    /// What the way leads to.
+    /// Returns the target of the path.
     pub(crate) fn end(&self) -> (&Path, Option<FileIdentity>) {
         self.way.last().map_or((Path::new("/"), None), |(path, identity)| (path, *identity))
     }
 
-    /// What is on the way, without its end.
+    /// Returns everything on the path except its target.
     pub(crate) fn above(&self) -> impl Iterator<Item = (&Path, Option<FileIdentity>)> {
         let (end, identity) = self.end();
         let way = self.way.iter().map(|(path, identity)| (path.as_path(), *identity));
         way.filter(move |(path, id)| *path != end && (id.is_none() || *id != identity))
     }
 
-    /// All that is on the way, with its end.
+    /// Returns everything on the path, including its target.
     pub(crate) fn way(&self) -> impl Iterator<Item = (&Path, Option<FileIdentity>)> {
         self.way.iter().map(|(path, identity)| (path.as_path(), *identity))
     }
 
-    /// Whether this folder is on the way to `other`, or is it.
+    /// Returns whether this folder is on the path to `other`, or is its target.
     pub(crate) fn contains(&self, other: &Self) -> bool {
         let (end, identity) = self.end();
         other.way.iter().any(|(path, id)| path == end || (id.is_some() && *id == identity))
     }
 }
 
-/// The names in a path.
+/// Returns the names in a path.
 fn names(path: &Path) -> VecDeque<OsString> {
     let named = |component| match component {
         Component::Normal(name) => Some(name.to_owned()),
@@ -108,7 +109,7 @@ mod tests {
         let path = |path: &str| root.path().join(path);
         fs::create_dir_all(path("a/b/c")).unwrap();
         fs::create_dir_all(path("x/y")).unwrap();
-        // The way to `x/y` through this link passes `a/b`, whose writer can replace the link.
+        // The path to `x/y` through this link passes `a/b`, whose writer can replace the link.
         symlink("../../x", path("a/b/link")).unwrap();
         symlink(path("a"), path("absolute")).unwrap();
         symlink("loop", path("loop")).unwrap();

@@ -1,5 +1,5 @@
-//! Prompts, resources and skills that are plain files beside the plugins: `<id>.prompts`, `<id>.resources` and
-//! `<id>.skill`.
+//! Prompts, resources and skills in plain files next to the plugins: `<id>.prompts`,
+//! `<id>.resources` and `<id>.skill`.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -23,16 +23,16 @@ use crate::text_prompt::TextPrompt;
 use crate::tree::{PlainTree, TreeError};
 use crate::wrong::PlainFileError;
 
-/// Largest file of a prompt.
+/// Maximum size of a prompt file.
 const PROMPT: ByteSize = ByteSize::kib(256);
 
-/// Longest name in a message, in bytes.
+/// Maximum length of a name in a message, in bytes.
 const SHOWN: usize = 200;
 
-/// Most warnings about the files of one plugin.
+/// Maximum number of warnings about the files of one plugin.
 const REMARKS: usize = 50;
 
-/// What becomes of something that is wrong now and was right before.
+/// End of a message about an item that is now invalid and was valid before.
 const STAYS: &str = "its previous version stays in service";
 
 /// The plain files of one plugin.
@@ -42,20 +42,22 @@ pub struct PlainFiles {
     pub prompts: Vec<Arc<TextPrompt>>,
     /// The resources, sorted by path.
     pub resources: Vec<Arc<FileResource>>,
-    /// The skill, with those nested in it.
+    /// The skill, with its nested skills.
     pub skill: Option<Arc<SkillFolder>>,
-    /// Warnings for the operator, such as files that are not offered and why.
+    /// Warnings for the operator, for example about files that are not offered.
     pub remarks: Vec<String>,
 }
 
 impl PlainFiles {
-    /// Reads the prompts and the skill of `id` and takes note of its resources. A file that is wrong now is as it was in
-    /// `previous`, and so is a skill in which anything is wrong, and a folder of which too much would be kept. `output` is
-    /// the largest resource. Blocks.
+    /// Reads the prompts and the skill of `id`, and lists its resources.
+    ///
+    /// A prompt file that is now invalid keeps its version from `previous`. So does a whole skill
+    /// if anything in it is invalid, and a folder whose stored content exceeds the size limit.
+    /// `output` is the maximum size of a resource. Blocks.
     ///
     /// # Errors
     ///
-    /// A file cannot be read for a reason that may pass.
+    /// Returns an error if a file cannot be read for a transient reason.
     pub(crate) fn load(
         id: &str,
         folder: &Path,
@@ -94,7 +96,8 @@ impl PlainFiles {
         Ok(loaded)
     }
 
-    /// What was loaded from the folder `named`, or what was there before.
+    /// Returns the items loaded from the folder `named`. If the folder was refused, returns the
+    /// previous items and adds a warning.
     fn or_former<T: Clone>(
         &mut self,
         named: &str,
@@ -186,14 +189,14 @@ impl PlainFiles {
         Ok(resources)
     }
 
-    /// Reads a skill with those nested in it.
+    /// Reads a skill and its nested skills.
     fn load_skill(&mut self, found: &SkillSource<'_>) -> Result<Arc<SkillFolder>, PlainFileError> {
         let (skill, remarks) = SkillFolder::load(found)?;
         self.remarks.extend(remarks);
         Ok(Arc::new(skill))
     }
 
-    /// Opens a folder, and takes note of what is wrong in it.
+    /// Opens a folder and adds the notes of its scan to the warnings.
     fn open(&mut self, path: &Path, named: &str, tree: &PlainTree) -> Result<Option<OwnedFd>, PlainFileError> {
         match &tree.flaw {
             Some(TreeError::Lasting(why)) => return Err(PlainFileError::Refused(why.clone())),
@@ -205,14 +208,14 @@ impl PlainFiles {
         self.remarks.extend(tree.notes.iter().map(|note| format!("{named}/{note}")));
         match open_root(path) {
             Ok(root) => Ok(Some(root)),
-            // The next scan will find it deleted.
+            // The next scan finds it deleted.
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
             Err(error) => Err(PlainFileError::hindered(named, &error.into())),
         }
     }
 }
 
-/// Counts the bytes that are kept of the files in a folder.
+/// Adds `more` to the stored `size` of the files in a folder, and checks the limit.
 fn within(most: ByteSize, size: &mut usize, more: usize) -> Result<(), PlainFileError> {
     *size = size.saturating_add(more);
     if *size as u64 <= most.as_u64() {
@@ -230,11 +233,11 @@ enum PlainItem {
     Wrong(String),
 }
 
-/// Reads the file of a prompt.
+/// Reads a prompt file.
 ///
 /// # Errors
 ///
-/// A reason that may pass.
+/// Returns an error if reading fails for a transient reason.
 fn read(root: &OwnedFd, path: &str) -> io::Result<PlainItem> {
     let file = match open_file(root.as_fd(), path) {
         Ok(file) => File::from(file),

@@ -1,4 +1,4 @@
-//! A loaded plugin: its immutable part. The state of its calls is kept elsewhere.
+//! A loaded plugin: its immutable part. The state of its calls is stored elsewhere.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::steps::MatchBudget;
 use crate::terms::PluginTerms;
 use crate::text_prompt::TextPrompt;
 
-/// Most warnings about what a plugin says of its views.
+/// Maximum number of warnings about the views of a plugin.
 const REMARKS: usize = 50;
 
 /// A loaded plugin. Immutable; freed when the catalog and the last call that uses it drop it.
@@ -24,17 +24,19 @@ const REMARKS: usize = 50;
 pub struct Plugin {
     /// The file name without `.wasm`.
     pub id: String,
-    /// The compiled component, shared by plugins with identical files. If there are only plain files, it has no code.
+    /// The compiled component, shared by plugins with identical files. A plugin with only plain
+    /// files has a component without code.
     pub component: Arc<LoadedComponent>,
-    /// The plain files beside it.
+    /// The plain files next to it.
     pub files: Arc<PlainFiles>,
     /// The grant after clamping.
     pub terms: PluginTerms,
-    /// The tools under the names that clients call.
+    /// The tools, under the names that clients call.
     pub tools: Vec<NamedTool>,
-    /// The component's prompts under the names by which clients get them, then those that are plain files.
+    /// The component's prompts under the names that clients request, followed by those in plain
+    /// files.
     pub prompts: Vec<NamedPrompt>,
-    /// The component's resources under the grant, then those that are plain files.
+    /// The component's resources under the grant, followed by those in plain files.
     pub resources: Vec<GrantedResource>,
     /// The component's resource templates under the grant.
     pub templates: Vec<Arc<ResourceEntry>>,
@@ -42,37 +44,38 @@ pub struct Plugin {
     pub remarks: Vec<String>,
 }
 
-/// A tool under the name that clients call. It is made once, so that publishing a snapshot copies nothing.
+/// A tool under the name that clients call. It is built once, so that publishing a snapshot copies
+/// nothing.
 #[derive(Clone, Debug)]
 pub struct NamedTool {
-    /// The tool as clients see it, with the prefix.
+    /// The tool as listed to clients, with the prefix.
     pub tool: Arc<Tool>,
-    /// The definition after the operator's changes, with the name within the plugin.
+    /// The definition after the operator's changes. Its name is the one within the plugin.
     pub definition: Arc<ValidDefinition>,
 }
 
-/// A prompt under the name by which clients get it.
+/// A prompt under the name that clients request.
 #[derive(Clone, Debug)]
 pub struct NamedPrompt {
-    /// The prompt as clients see it, with the prefix.
+    /// The prompt as listed to clients, with the prefix.
     pub prompt: Arc<Prompt>,
-    /// Its definition, with the name within the plugin.
+    /// The definition. Its name is the one within the plugin.
     pub entry: Arc<PromptEntry>,
-    /// The file that it is, if it is a plain file.
+    /// The plain file that defines it, if any.
     pub text: Option<Arc<TextPrompt>>,
 }
 
 /// A resource under the grant.
 #[derive(Clone, Debug)]
 pub struct GrantedResource {
-    /// What clients see.
+    /// The definition as listed to clients.
     pub entry: Arc<ResourceEntry>,
-    /// The file that it is, if it is a plain file.
+    /// The plain file that it serves, if any.
     pub file: Option<Arc<FileResource>>,
 }
 
 impl Plugin {
-    /// A plugin from its loaded parts.
+    /// Builds a plugin from its loaded parts.
     pub fn new(id: String, component: Arc<LoadedComponent>, files: Arc<PlainFiles>, terms: PluginTerms) -> Self {
         let (tools, prompts) = (offered(&id, &component, &terms), prompts(&component, &files, &terms));
         let mut remarks = Vec::new();
@@ -100,45 +103,46 @@ impl Plugin {
         Self { id, component, files, terms, tools, prompts, resources, templates, remarks }
     }
 
-    /// The same plugin with other plain files.
+    /// Returns a copy of this plugin with other plain files.
     #[must_use]
     pub fn with_files(&self, files: Arc<PlainFiles>) -> Self {
         Self::new(self.id.clone(), Arc::clone(&self.component), files, self.terms.clone())
     }
 
-    /// Digest of the component; `None` if there are only plain files.
+    /// Returns the digest of the component; `None` if there are only plain files.
     pub fn digest(&self) -> Option<Digest> {
         self.component.callable.is_some().then_some(self.component.digest)
     }
 
-    /// Whether this plugin offers a resource with this URI, listed or of a template: of these it may say that they
-    /// changed. Within a budget.
+    /// Returns whether the component offers a resource with this URI, either listed or through a
+    /// template. The plugin may report changes of such resources. Matching draws on the budget
+    /// `steps`.
     pub fn reads(&self, uri: &str, steps: &mut MatchBudget) -> bool {
         self.component.contents.reads(uri, steps)
     }
 
-    /// What applies to a call of the tool `name` (without the prefix).
+    /// Returns the context of a call of the tool `name` (without the prefix).
     pub fn environment(&self, name: &str) -> &PluginContext {
         self.terms.tools.get(name).map_or(&self.terms.environment, |tool| &tool.environment)
     }
 
-    /// Whether the grant sets this limit for the tool `name` alone.
+    /// Returns whether the grant sets this limit specifically for the tool `name`.
     pub fn is_limit_of_tool(&self, name: &str, limit: Limit) -> bool {
         let key = limit.key().strip_prefix("limits.");
         self.terms.tools.get(name).is_some_and(|tool| tool.own.iter().any(|own| Some(*own) == key))
     }
 
-    /// Whether calls of both behave the same.
+    /// Returns whether calls of both plugins behave the same.
     pub(crate) fn same_as(&self, other: &Self) -> bool {
         self.digest() == other.digest() && self.terms == other.terms && self.files == other.files
     }
 }
 
-/// A component's tools under a plugin's terms.
+/// Returns a component's tools under a plugin's terms.
 fn offered(id: &str, component: &LoadedComponent, terms: &PluginTerms) -> Vec<NamedTool> {
     let mut tools = Vec::new();
     for definition in &component.contents.tools {
-        // A command has no name of its own.
+        // A command does not define its own name.
         let renamed = component.is_command().then(|| Arc::new(definition.renamed(tool_name(id))));
         let definition = renamed.as_ref().unwrap_or(definition);
         let definition = match terms.shown.get(&definition.tool.name) {
@@ -158,7 +162,7 @@ fn offered(id: &str, component: &LoadedComponent, terms: &PluginTerms) -> Vec<Na
     tools
 }
 
-/// The prompts of a component and of plain files under a plugin's terms.
+/// Returns the prompts of a component and of plain files under a plugin's terms.
 fn prompts(component: &LoadedComponent, files: &PlainFiles, terms: &PluginTerms) -> Vec<NamedPrompt> {
     let own = component.contents.prompts.iter().map(|entry| (entry, None));
     let texts = files.prompts.iter().map(|text| (&text.entry, Some(text)));
@@ -175,7 +179,8 @@ fn prompts(component: &LoadedComponent, files: &PlainFiles, terms: &PluginTerms)
     named.collect()
 }
 
-/// A tool name derived from a file name: in Latin letters, and with `_` for each other character that tool names cannot have.
+/// Derives a tool name from a file name. Letters are transliterated to Latin, and each other
+/// character that tool names cannot contain becomes `_`.
 pub fn tool_name(id: &str) -> String {
     let allowed = |c: char| c.is_ascii() && is_name(c.encode_utf8(&mut [0; 4]));
     let latin = id.chars().map(|c| if c.is_ascii() { c.to_string() } else { any_ascii_char(c).to_owned() });

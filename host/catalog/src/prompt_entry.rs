@@ -1,4 +1,4 @@
-//! A prompt's definition after validation.
+//! A validated prompt definition.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use toolbay_model::{Prompt, PromptDefinition, SchemaViolation, TOOL_NAME, is_too
 use crate::fingerprint::DefinitionFingerprint;
 use crate::members::{check_icons, meta};
 
-/// Most arguments of a prompt.
+/// Maximum number of arguments of a prompt.
 const ARGUMENTS: usize = 64;
 
-/// Most names of arguments in an error.
+/// Maximum number of argument names in an error.
 const NAMED: usize = 8;
 
-/// A prompt whose definition is valid. All offers made from it share it.
+/// A validated prompt definition, shared by all offers built from it.
 #[derive(Clone, Debug)]
 pub struct PromptEntry {
-    /// The prompt as clients see it, but with its name within the plugin.
+    /// The prompt as listed to clients, but with its name within the plugin.
     pub prompt: Arc<Prompt>,
-    /// Differs from that of every other prompt that clients see differently.
+    /// Fingerprint of the definition. It differs for definitions that differ for clients.
     pub(crate) fingerprint: DefinitionFingerprint,
     /// The capabilities that a client must declare to get the prompt.
     pub needs: Map<String, Value>,
@@ -32,7 +32,7 @@ impl PromptEntry {
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// Returns a message that describes the problem.
     pub(crate) fn new(definition: PromptDefinition) -> Result<Self, String> {
         let name = definition.name;
         if !is_tool_name(&name) {
@@ -71,8 +71,8 @@ impl PromptEntry {
         Ok(Self { fingerprint: DefinitionFingerprint::of_prompt(&prompt), prompt: Arc::new(prompt), needs })
     }
 
-    /// What is wrong with the arguments of a request for the prompt: those that it needs and that are missing, and those
-    /// that it does not have. Nothing if the request is right.
+    /// Returns the problems with the arguments of a request for the prompt: required arguments that
+    /// are missing, and arguments that the prompt does not have. Empty if the request is valid.
     pub fn violations(&self, arguments: &BTreeMap<String, String>) -> Vec<SchemaViolation> {
         let known = &self.prompt.arguments;
         let missing = known.iter().filter(|argument| argument.required && !arguments.contains_key(&argument.name));
@@ -102,7 +102,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// The entry of a prompt with these arguments; those that end in `!` are required.
+    /// Returns the entry of a prompt with these arguments. Those that end in `!` are required.
     pub(crate) fn prompt(name: &str, arguments: &[&str]) -> PromptEntry {
         let arguments = arguments.iter().map(|name| PromptArgument {
             name: name.trim_end_matches('!').into(),

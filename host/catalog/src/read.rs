@@ -1,4 +1,4 @@
-//! Reads a plugin's files: regular files of a bounded size.
+//! Reads a plugin's files, which must be regular files of a bounded size.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -14,19 +14,21 @@ use crate::known_files::ComponentStamps;
 use crate::load_error::LoadError;
 use crate::stamp::FileStamp;
 
-/// Largest `.wit` file.
+/// Maximum size of a `.wit` file, in bytes.
 const WIT_SIZE: u64 = 1 << 20;
 
-/// Reads a component of at most `limit` bytes (`server.component`), and the `.wit` file beside it if there is one.
+/// Reads a component of at most `limit` bytes (`server.component`), and the `.wit` file next to it,
+/// if any.
 ///
 /// # Errors
 ///
-/// The component does not exist, or one of the files is not a regular file, is too large, or cannot be read.
+/// Returns an error if the component does not exist, or if one of the files is not a regular file,
+/// is too large, or cannot be read.
 pub fn read_source(component: &Path, limit: u64) -> Result<CompileSource, LoadError> {
     Ok(read_stamped(component, limit)?.0)
 }
 
-/// The same with the stamps of both files, if these identify what was read.
+/// Like [`read_source`], but also returns the stamps of both files if they identify the content.
 pub(crate) fn read_stamped(
     component: &Path,
     limit: u64,
@@ -43,19 +45,21 @@ pub(crate) fn read_stamped(
     Ok((CompileSource { file: file.bytes, wit }, stamps))
 }
 
-/// Reads the text of a regular file of at most `limit` bytes; `None` if it does not exist. An error names the file.
+/// Reads the text of a regular file of at most `limit` bytes; `None` if it does not exist. Errors
+/// name the file.
 pub(crate) fn read_optional(path: &Path, limit: u64) -> Result<Option<String>, LoadError> {
     Ok(read_text(path, limit)?.map(|(text, _)| text))
 }
 
-/// The same with what says how long the file has been as it is.
+/// Like [`read_optional`], but also returns the information from which the age of the file is
+/// computed.
 pub(crate) fn read_seen(path: &Path, limit: u64) -> Result<Option<(String, GrantSighting)>, LoadError> {
     let Some(read) = read_named(path, limit)? else { return Ok(None) };
     let sighting = GrantSighting { stamp: read.stamp.clone(), is_local: read.is_local };
     Ok(Some((text_of(path, read)?, sighting)))
 }
 
-/// The same with the stamp of what was read.
+/// Like [`read_optional`], but also returns the stamp if it identifies the content.
 fn read_text(path: &Path, limit: u64) -> Result<Option<(String, Option<FileStamp>)>, LoadError> {
     let Some(read) = read_named(path, limit)? else { return Ok(None) };
     let stamp = read.local_stamp();
@@ -67,12 +71,13 @@ fn text_of(path: &Path, read: FileContent) -> Result<String, LoadError> {
     String::from_utf8(read.bytes).map_err(|_| LoadError::Refused(format!("{name} is not valid UTF-8")))
 }
 
-/// Reads a file; `None` if it does not exist. An error names it.
+/// Reads a file; `None` if it does not exist. Errors name the file.
 fn read_named(path: &Path, limit: u64) -> Result<Option<FileContent>, LoadError> {
     let name = path.file_name().unwrap_or_default().display();
     match read_bounded(path, limit, None) {
         Ok(read) => Ok(Some(read)),
-        // What a link should lead to can be narrower than having no such file.
+        // The target of the link may restrict more than a missing file, so a dangling link is an
+        // error.
         Err(LoadError::Gone) if path.is_symlink() => {
             Err(LoadError::Refused(format!("{name} is a link to a file that does not exist")))
         }
@@ -83,37 +88,40 @@ fn read_named(path: &Path, limit: u64) -> Result<Option<FileContent>, LoadError>
     }
 }
 
-/// What was read of a file.
+/// The content of a file.
 struct FileContent {
     bytes: Vec<u8>,
-    /// The file's stamp, if it was the same before and after.
+    /// The stamp of the file, if it was the same before and after reading.
     stamp: Option<FileStamp>,
-    /// Whether its file system keeps time as this machine does.
+    /// True if the times of the file system are those of this machine's clock.
     is_local: bool,
 }
 
 impl FileContent {
-    /// The stamp, if it identifies what was read.
+    /// Returns the stamp if it identifies the content.
     fn local_stamp(&self) -> Option<FileStamp> {
         self.stamp.clone().filter(|_| self.is_local)
     }
 }
 
-/// Reads a regular file of at most `limit` bytes; `key` is the configuration key that raises the limit, if there is one.
+/// Reads a regular file of at most `limit` bytes. `key` is the configuration key that raises the
+/// limit, if any.
 ///
 /// # Errors
 ///
-/// The file does not exist, is not a regular file, is too large, or cannot be read.
+/// Returns an error if the file does not exist, is not a regular file, is too large, or cannot be
+/// read.
 fn read_bounded(path: &Path, limit: u64, key: Option<&str>) -> Result<FileContent, LoadError> {
     let refused = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => LoadError::Gone,
-        // These reasons hold until the file changes. All others, such as too many open files, may pass.
+        // These reasons persist until the file changes. All others, such as too many open files,
+        // are transient.
         kind @ (io::ErrorKind::PermissionDenied | io::ErrorKind::IsADirectory) => {
             LoadError::Refused(format!("cannot be read: {kind}"))
         }
         _ => LoadError::Hindered(format!("cannot be read: {error}")),
     };
-    // Opening a FIFO that has no writer would block the thread forever.
+    // Opening a FIFO without a writer would block the thread forever.
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path).map_err(refused)?;
     let metadata = file.metadata().map_err(refused)?;
@@ -133,10 +141,10 @@ fn read_bounded(path: &Path, limit: u64, key: Option<&str>) -> Result<FileConten
     Ok(FileContent { bytes, stamp: same.then_some(before), is_local: is_local(&file) })
 }
 
-/// Whether the times of files are those of this machine's clock, and there are no two files with the same identity: so it
-/// is on these file systems.
+/// Returns whether the file is on a file system whose file times come from this machine's clock and
+/// whose file identities are unique.
 fn is_local(file: &File) -> bool {
-    /// The numbers of ext2 to ext4, XFS, Btrfs, F2FS, Bcachefs, ZFS, tmpfs and overlayfs.
+    /// Magic numbers of ext2 to ext4, XFS, Btrfs, F2FS, Bcachefs, ZFS, tmpfs and overlayfs.
     const LOCAL: [u64; 8] =
         [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0xCA45_1A4E, 0x2FC1_2FC1, 0x0102_1994, 0x794C_7630];
     rustix::fs::fstatfs(file).is_ok_and(|found| LOCAL.contains(&u64::try_from(found.f_type).unwrap_or_default()))

@@ -1,4 +1,5 @@
-//! The only task that loads plugins: finds out what changed, loads it, and publishes new snapshots.
+//! The only task that loads plugins. It detects changes, loads the changed plugins, and publishes
+//! new snapshots.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::pending;
@@ -22,101 +23,106 @@ use crate::skill_folder::SkillFolder;
 use crate::snapshot::Snapshot;
 use crate::watcher::{FolderChanges, FolderWatcher};
 
-/// The plugins that are published at a start while more are loading. A client that begins then is introduced to them: its
-/// instructions have room for about as many lines. Its lists wait for all.
+/// Number of plugins that are published early at startup, while others are still loading. The
+/// instructions of a client that connects then describe these plugins: they have room for about
+/// this many lines. The client's lists wait for all plugins.
 const FIRST: usize = 64;
 
-/// How long the folder must be quiet before a change is published, so that a burst of files becomes one change.
+/// Time without events in the folder before a change is published, so that a burst of files becomes
+/// one change.
 const SETTLE: Duration = Duration::from_millis(40);
 
-/// How long to wait for the next plugin to be ready, while plugins are still loading, before those that are ready are
-/// published.
+/// Time to wait for another plugin while plugins are still loading. After it, the loaded plugins
+/// are published.
 const LINGER: Duration = Duration::from_millis(150);
 
-/// Longest delay of a change that is ready, however busy the folder is.
+/// Maximum delay before a change is published, however busy the folder is.
 const HOLD: Duration = Duration::from_secs(2);
 
-/// Interval of scans without an event: some file systems send no events, and the target of a link may change elsewhere.
+/// Interval of scans without an event. Some file systems send no events, and the target of a link
+/// may change elsewhere.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// How long an incomplete file may stay unchanged before it is reported as a problem.
+/// Time for which an incomplete file may stay unchanged before it is reported as a problem.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Pause before a failed load is retried for the first time. Each further pause is twice as long.
+/// Delay before the first retry of a failed load. It doubles with each retry.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Longest pause between two retries.
+/// Maximum delay between two retries.
 const LAST_RETRY: Duration = Duration::from_mins(10);
 
-/// The state that loading changes. Nothing else writes to it.
+/// Loads the plugins of a folder and owns all state that loading changes.
 pub struct FolderReloader {
     loader: Arc<PluginLoader>,
     publisher: CatalogPublisher,
     slots: BTreeMap<String, PluginSlot>,
     loads: JoinSet<(String, u64, LoadResult)>,
     tickets: u64,
-    /// What is not offered because another plugin has something of the same name, and has been logged.
+    /// Logged problems of items that are hidden because another plugin has an item of the same
+    /// name.
     hidden: BTreeSet<String>,
-    /// The files that are not plugins, as of the last scan, and those that have been logged.
+    /// The files that are not plugins, as of the last scan, and those already logged.
     notes: BTreeMap<String, String>,
     noted: BTreeMap<String, String>,
-    /// Whether the folder has been scanned once.
+    /// True once the folder has been scanned.
     looked: bool,
-    /// Whether the folder was missing at the last scan.
+    /// True if the folder was missing at the last scan.
     missing: bool,
-    /// Why the folder could not be read at the last scan.
+    /// The reason why the folder could not be read at the last scan.
     unreadable: Option<String>,
-    /// The time of the oldest change that has not been published.
+    /// The time of the oldest unpublished change.
     changed: Option<Instant>,
-    /// How far the start has come.
+    /// Progress of the startup.
     start: StartTasks,
     /// The time of the last event in the folder.
     busy: Instant,
-    /// The time at which a load last ended.
+    /// The time at which the last load ended.
     ready: Instant,
 }
 
-/// What happens once, after a start.
+/// Steps that happen once, after startup.
 #[derive(Default)]
 struct StartTasks {
-    /// The first plugins have been published: see [`FIRST`].
+    /// True if the first plugins have been published: see [`FIRST`].
     introduced: bool,
-    /// It was noted which components have been read.
+    /// True if the record of the components that have been read is saved.
     noted: bool,
 }
 
 /// The state of one plugin file.
 #[derive(Default)]
 struct PluginSlot {
-    /// The files at the beginning of the last load.
+    /// The files at the start of the last load.
     files: Option<PluginFiles>,
-    /// What is published about it.
+    /// The published state of the plugin.
     candidate: PluginCandidate,
     /// The load in progress.
     load: Option<ActiveLoad>,
-    /// The next retry of a load that failed for a reason that may pass.
+    /// The next retry of a load that failed for a transient reason.
     retry: Option<ScheduledRetry>,
-    /// When the files are to be loaded again because the grant is settled then.
+    /// The time at which the files are loaded again because the grant has settled by then.
     settles: Option<Instant>,
-    /// Since when the grant has been as it is.
+    /// Tracks how long the grant has been unchanged.
     age: Arc<GrantAge>,
-    /// Whether the server's rules have changed since the last load.
+    /// True if the server's rules have changed since the last load.
     are_rules_new: bool,
     /// The time since which the file has been incomplete.
     incomplete: Option<Instant>,
-    /// The file was deleted. The entry stays until that is published, in case the file comes back at once.
+    /// True if the file was deleted. The entry stays until the deletion is published, in case the
+    /// file comes back at once.
     gone: bool,
-    /// Found by the first scan, and not tried yet.
+    /// True if the first scan found it and it has not been tried yet.
     initial: bool,
 }
 
 /// A load in progress.
 struct ActiveLoad {
-    /// Its number.
+    /// The number of the load.
     ticket: u64,
-    /// What stops it.
+    /// Aborts the load.
     handle: AbortHandle,
-    /// Whether it is of plain files alone.
+    /// True if only plain files are loaded.
     plain: bool,
 }
 
@@ -124,12 +130,12 @@ struct ActiveLoad {
 #[derive(Clone, Copy, Debug)]
 struct ScheduledRetry {
     at: Instant,
-    /// The pause before it.
+    /// The delay before the retry.
     pause: Duration,
 }
 
 impl ScheduledRetry {
-    /// The first retry, or the one after `before`.
+    /// Returns the first retry, or the one after `before`.
     fn after(before: Option<Self>) -> Self {
         let pause = before.map_or(RETRY, |before| (before.pause * 2).min(LAST_RETRY));
         Self { at: Instant::now() + pause, pause }
@@ -137,7 +143,7 @@ impl ScheduledRetry {
 }
 
 impl FolderReloader {
-    /// A reloader that has not scanned yet.
+    /// Creates a reloader that has not scanned yet.
     pub fn new(loader: PluginLoader, publisher: CatalogPublisher) -> Self {
         let now = Instant::now();
         Self {
@@ -188,7 +194,8 @@ impl FolderReloader {
         }
     }
 
-    /// Scans the folder, starts to load what changed, and has the folders with plain files watched.
+    /// Scans the folder, starts to load the changed plugins, and updates the watches of folders
+    /// with plain files.
     async fn look(&mut self, changes: &FolderChanges, watcher: Option<&mut FolderWatcher>) {
         let (loader, first) = (Arc::clone(&self.loader), !self.looked);
         let scan = move || {
@@ -214,7 +221,8 @@ impl FolderReloader {
                 if self.looked {
                     return;
                 }
-                // Whoever waits for the first plugins learns that there are none.
+                // Publish an empty folder, so that a caller that waits for the first plugins stops
+                // waiting.
                 let note = [(folder.display().to_string(), why)];
                 FolderListing { notes: note.into(), ..FolderListing::default() }
             }
@@ -235,12 +243,13 @@ impl FolderReloader {
                 slot.retry = None;
                 slot.settles = None;
                 slot.stop();
-                // There may have been no event, and the file may be back in a moment, as when it is replaced.
+                // There may have been no event, and the file may be back in a moment, for example
+                // if it is being replaced.
                 self.busy = Instant::now();
                 self.changed.get_or_insert(self.busy);
             }
         }
-        // For each plugin that an event named, whether it was about plain files alone.
+        // The plugins that an event named, with true if only plain files were named.
         let mut named: HashMap<&str, bool> = HashMap::new();
         for (id, part) in changes.names.iter().filter_map(|name| part_of(name)) {
             *named.entry(id).or_insert(true) &= part.is_plain();
@@ -276,17 +285,17 @@ impl FolderReloader {
         }
         if !self.looked {
             self.looked = true;
-            // An empty folder also results in a first snapshot, so that those who wait for one learn that it is
-            // complete.
+            // An empty folder also results in a first snapshot, so that a caller that waits for one
+            // learns that it is complete.
             self.changed.get_or_insert_with(Instant::now);
         }
     }
 
-    /// Starts to load the plugin. Replaces a load of it that is in progress.
+    /// Starts to load the plugin. Replaces a load in progress.
     fn begin(&mut self, id: &str) {
         let Some(slot) = self.slots.get_mut(id) else { return };
         let Some(files) = slot.files.clone() else { return };
-        // What changes later is read whatever its stamp says.
+        // Only the load at startup may skip reading a component with a known stamp.
         let before = PreviousVersion {
             plugin: slot.candidate.plugin.clone(),
             are_rules_new: slot.are_rules_new,
@@ -298,8 +307,8 @@ impl FolderReloader {
         self.start(id, false, load);
     }
 
-    /// Starts to load the plain files of the plugin, of which all else is the same: no secret is fetched and no code is
-    /// read because a text changed.
+    /// Starts to load only the plain files of the plugin. Nothing else changed, so no secret is
+    /// fetched and no code is read because of a changed text.
     fn begin_plain(&mut self, id: &str) {
         let Some(slot) = self.slots.get_mut(id) else { return };
         let (Some(files), Some(plugin)) = (slot.files.clone(), slot.candidate.plugin.clone()) else { return };
@@ -313,7 +322,7 @@ impl FolderReloader {
         self.start(id, true, load);
     }
 
-    /// Replaces a load of the plugin that is in progress.
+    /// Spawns a load of the plugin. Replaces a load in progress.
     fn start(&mut self, id: &str, plain: bool, load: impl Future<Output = LoadResult> + Send + 'static) {
         let Some(slot) = self.slots.get_mut(id) else { return };
         slot.stop();
@@ -323,12 +332,12 @@ impl FolderReloader {
         slot.load = Some(ActiveLoad { ticket, handle, plain });
     }
 
-    /// The time of the next load that no change of a file causes.
+    /// Returns the time of the next load that is not caused by a file change.
     fn retry(&self) -> Option<Instant> {
         self.slots.values().filter_map(PluginSlot::again).min()
     }
 
-    /// Starts the loads that are due without a change of a file.
+    /// Starts the loads that are due without a file change.
     fn try_again(&mut self) {
         let now = Instant::now();
         let due = |slot: &PluginSlot| slot.again().is_some_and(|at| at <= now);
@@ -338,7 +347,7 @@ impl FolderReloader {
         }
     }
 
-    /// Applies the grants of all plugins again, because the rules have changed.
+    /// Applies the grants of all plugins again because the rules have changed.
     fn apply_rules(&mut self) {
         let present = self.slots.iter_mut().filter(|(_, slot)| !slot.gone);
         let mark = |(id, slot): (&String, &mut PluginSlot)| {
@@ -367,7 +376,7 @@ impl FolderReloader {
         found.unwrap_or_default()
     }
 
-    /// Processes the end of a load, unless a newer one has started.
+    /// Processes the end of a load, unless a newer load has started.
     fn finish(&mut self, id: &str, ticket: u64, result: LoadResult) {
         let Some(slot) = self.slots.get_mut(id) else { return };
         let Some(ActiveLoad { plain, .. }) = slot.load.take_if(|load| load.ticket == ticket) else { return };
@@ -378,7 +387,7 @@ impl FolderReloader {
         }
     }
 
-    /// The time at which the changes so far should be published; `None` if there are none.
+    /// Returns the time at which the current changes should be published; `None` if there are none.
     fn due(&self) -> Option<Instant> {
         let changed = self.changed?;
         if !self.start.introduced && self.are_first_loaded() {
@@ -389,7 +398,7 @@ impl FolderReloader {
         Some(due.min(changed + HOLD))
     }
 
-    /// Whether the first plugins are loaded or refused.
+    /// Returns whether the first plugins are loaded or refused.
     fn are_first_loaded(&self) -> bool {
         self.looked && self.slots.len() > FIRST && self.slots.values().take(FIRST).all(|slot| !slot.initial)
     }
@@ -416,7 +425,8 @@ impl FolderReloader {
         let (notes, entries) = (self.notes.clone(), Arc::new(entries));
         let work = {
             let entries = Arc::clone(&entries);
-            // There may be a thousand plugins with thousands of tools each.
+            // Assembling is slow enough to block: there may be a thousand plugins with thousands of
+            // tools each.
             let introduced = self.start.introduced;
             move || Snapshot { introduced, notes, ..assemble(&entries, complete) }
         };
@@ -436,7 +446,7 @@ impl FolderReloader {
         }
     }
 
-    /// Logs once what is not offered because another plugin has something of the same name.
+    /// Logs once each item that is hidden because another plugin has an item of the same name.
     fn say_what_is_hidden(&mut self, snapshot: &Snapshot, entries: &BTreeMap<String, PluginCandidate>) {
         let mut hidden = BTreeSet::new();
         for (id, report) in &snapshot.plugins {
@@ -465,12 +475,13 @@ impl PluginSlot {
         }
     }
 
-    /// When the files are to be loaded without a change of them.
+    /// Returns the time at which the files are loaded without a file change.
     fn again(&self) -> Option<Instant> {
         self.retry.map(|retry| retry.at).into_iter().chain(self.settles).min().filter(|_| self.load.is_none())
     }
 
-    /// Records the end of a load, of plain files alone if it is `plain`. Returns false if nothing needs to be published.
+    /// Records the end of a load. `plain` is true if only plain files were loaded. Returns false if
+    /// nothing needs to be published.
     fn take_in(&mut self, id: &str, plain: bool, result: LoadResult) -> bool {
         if !plain && !matches!(result, LoadResult::Failed(LoadError::Gone, _)) {
             self.are_rules_new = false;
@@ -515,7 +526,7 @@ impl PluginSlot {
         }
     }
 
-    /// Has the version in service under other terms. Returns false if they are the same.
+    /// Applies other terms to the version in service. Returns false if they are the same.
     fn narrow(&mut self, LoadOutcome { plugin, remarks }: LoadOutcome) -> bool {
         if self.candidate.plugin.as_ref().is_some_and(|old| old.same_as(&plugin)) {
             return false;
@@ -524,7 +535,7 @@ impl PluginSlot {
         true
     }
 
-    /// Puts a version into service.
+    /// Puts a version into service. Returns false if it is the same as before.
     fn replace(&mut self, id: &str, plain: bool, loaded: LoadOutcome) -> bool {
         match loaded {
             LoadOutcome { plugin, .. } if plain => {
@@ -569,10 +580,10 @@ impl PluginSlot {
         true
     }
 
-    /// Records why the files cannot be loaded.
+    /// Records why the files cannot be loaded. Returns false if nothing needs to be published.
     fn fail(&mut self, id: &str, error: LoadError) -> bool {
         match error {
-            // The next scan will find it deleted or changed.
+            // The next scan finds it deleted or changed.
             LoadError::Gone => return false,
             LoadError::Incomplete => {
                 tracing::debug!(plugin = id, "incomplete; probably still being written");
@@ -601,7 +612,7 @@ impl PluginSlot {
         true
     }
 
-    /// Says nothing about a file that is being written, and reports one that stays incomplete.
+    /// Reports a file that stays incomplete. A file that is still being written is not reported.
     fn complain_if_still_incomplete(&mut self, id: &str) {
         if self.incomplete.is_some_and(|since| since.elapsed() >= PATIENCE) {
             self.incomplete = None;
@@ -618,7 +629,7 @@ impl PluginSlot {
     }
 }
 
-/// How many skills there are in a folder.
+/// Returns the number of skills in a folder.
 fn skills(folder: Option<&SkillFolder>) -> usize {
     folder.map_or(0, |folder| folder.skills.len())
 }
@@ -630,7 +641,7 @@ fn warn_of_files(id: &str, files: &PlainFiles, before: &PlainFiles) {
     }
 }
 
-/// The watcher's next changes. Without a watcher, never returns.
+/// Returns the watcher's next changes. Without a watcher, never returns.
 async fn next_changes(watcher: &mut Option<FolderWatcher>) -> FolderChanges {
     match watcher {
         Some(watcher) => watcher.changes().await,

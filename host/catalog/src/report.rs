@@ -1,4 +1,4 @@
-//! The status of each plugin file, for people and programs.
+//! The status of each plugin file, for the operator and for programs.
 
 use std::collections::BTreeMap;
 
@@ -11,29 +11,29 @@ use crate::approve::ApprovalPolicy;
 /// The status of one plugin file.
 #[derive(Clone, Debug, Serialize)]
 pub struct PluginReport {
-    /// Whether the plugin is in service.
+    /// The status of the plugin file.
     pub status: PluginFileStatus,
     /// SHA-256 of the component in service, in lower-case hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// What the plugin in service is for, on one line, as its file says.
+    /// A one-line description of the plugin in service, from its file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
-    /// Why the current file is not in service, and warnings about it.
+    /// The reason why the current file is not in service, and warnings about it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
-    /// The names that clients call its tools by.
+    /// The names by which clients call its tools.
     pub tools: Vec<String>,
-    /// Which calls of its tools a person must allow first, by the name that clients call.
+    /// The tools whose calls require approval, with the policy, by the name that clients call.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub asks: BTreeMap<String, ApprovalPolicy>,
-    /// The names by which clients get its prompts.
+    /// The names by which clients request its prompts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub prompts: Vec<String>,
     /// The URIs of its resources.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<String>,
-    /// The URIs of its skill and of those nested in it. They are not among its resources.
+    /// The URIs of its skill and of the nested skills. They are not among its resources.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<String>,
     /// Its resource templates.
@@ -42,12 +42,12 @@ pub struct PluginReport {
     /// Its grant after clamping, if the plugin is in service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grant: Option<GrantReport>,
-    /// What the plugin in service was made from.
+    /// The digests of the sources of the plugin in service.
     #[serde(skip)]
     pub made_from: Option<MadeFrom>,
 }
 
-/// The digests of what a plugin in service was made from.
+/// The digests of the sources of a plugin in service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MadeFrom {
     /// SHA-256 of the component; `None` if there are only plain files.
@@ -64,10 +64,10 @@ pub struct GrantReport {
     pub prefix: Option<String>,
     /// The limits of a call.
     pub limits: Limits,
-    /// The limits that differ for single tools, by the tool's name without the prefix.
+    /// The limits that differ for individual tools, by the tool's name without the prefix.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, LimitOverrides>,
-    /// The tools that are not offered because the grant hides them.
+    /// The tools that the grant hides.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<String>,
     /// The rate limit of each tool; `None` means no limit.
@@ -75,17 +75,18 @@ pub struct GrantReport {
     pub rate_limit: Option<ToolRateLimit>,
     /// The environment variables and folders that the plugin can use.
     pub permissions: Permissions,
-    /// Names of the secrets to redact; never their values.
+    /// Names of the secrets to redact, never their values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
-    /// How requests carry secrets, such as `token as the header authorization, at https://api.example.com`.
+    /// The ways in which requests carry secrets, such as `token as the header authorization, at
+    /// https://api.example.com`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub credentials: Vec<String>,
-    /// Keys of `[config]`; never their values.
+    /// Keys of `[config]`, never their values.
     pub config: Vec<String>,
 }
 
-/// The limits of a tool that differ from its plugin's, by key.
+/// The limits of a tool that differ from those of its plugin, by key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LimitOverrides(pub Vec<(&'static str, LimitValue)>);
 
@@ -99,7 +100,7 @@ impl Serialize for LimitOverrides {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PluginFileStatus {
-    /// Its file is being loaded for the first time.
+    /// The file is being loaded for the first time.
     Loading,
     /// The current file is in service.
     Ready,
@@ -110,7 +111,7 @@ pub enum PluginFileStatus {
 }
 
 impl PluginReport {
-    /// Whether its file has not been tried yet.
+    /// Returns whether the file has not been tried yet.
     pub fn is_loading(&self) -> bool {
         self.status == PluginFileStatus::Loading
     }

@@ -1,4 +1,4 @@
-//! The definition of a resource or of a resource template after validation.
+//! A validated definition of a resource or of a resource template.
 
 use std::sync::Arc;
 
@@ -13,35 +13,36 @@ use crate::uri;
 use crate::uri_template::UriTemplate;
 use crate::view::{self, ViewRequest};
 
-/// Longest name, in bytes.
+/// Maximum length of a name, in bytes.
 const NAME: usize = 512;
 
-/// Longest part of a URI in an error, in bytes.
+/// Maximum length of a URI in an error, in bytes.
 const SHOWN: usize = 200;
 
-/// A resource, or a resource template, whose definition is valid. All offers made from it share it.
+/// A validated definition of a resource or resource template, shared by all offers built from it.
 #[derive(Clone, Debug)]
 pub struct ResourceEntry {
-    /// What clients see.
+    /// The definition as listed to clients.
     pub resource: Arc<ListedResource>,
-    /// What its URIs must match, if it is a template.
+    /// The template that its URIs must match, if it is a resource template.
     pub template: Option<Arc<UriTemplate>>,
-    /// Differs from that of every other one that clients see differently.
+    /// Fingerprint of the definition. It differs for definitions that differ for clients.
     pub(crate) fingerprint: DefinitionFingerprint,
     /// The capabilities that a client must declare to read it.
     pub needs: Map<String, Value>,
-    /// What it asks for as a view; `None` if it is none.
+    /// The access that it requests as a view; `None` if it is not a view.
     wish: Option<Arc<RequestedView>>,
     /// Warnings for the operator, without the URI.
     mistakes: Vec<String>,
 }
 
-/// What a view asks for.
+/// The access that a view requests.
 #[derive(Clone, Debug)]
 enum RequestedView {
-    /// What the plugin says.
+    /// The access that the plugin requests.
     Wish(ViewRequest),
-    /// Everything that the grant allows: the view is a file of the operator's, who wrote the grant as well.
+    /// Everything that the grant allows. The view is a file of the operator, who also wrote the
+    /// grant.
     Everything,
 }
 
@@ -50,7 +51,7 @@ impl ResourceEntry {
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// Returns a message that describes the problem.
     pub(crate) fn resource(definition: ResourceDefinition) -> Result<Self, String> {
         let wrong = |why: String| format!("resource {:?}: {why}", line(&definition.uri, SHOWN));
         uri::check(&definition.uri).map_err(|why| wrong(format!("its URI {why}")))?;
@@ -62,7 +63,7 @@ impl ResourceEntry {
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// Returns a message that describes the problem.
     pub(crate) fn template(definition: ResourceDefinition) -> Result<Self, String> {
         let wrong = |why: String| format!("resource template {:?}: {why}", line(&definition.uri, SHOWN));
         let template = UriTemplate::parse(&definition.uri).map_err(|why| wrong(format!("it {why}")))?;
@@ -71,7 +72,7 @@ impl ResourceEntry {
         Self::new(definition, Some(Arc::new(template)), "resource template")
     }
 
-    /// The entry of a file of the operator's.
+    /// Creates the entry of one of the operator's files.
     pub(crate) fn of_file(resource: ListedResource) -> Self {
         let wish = view::is_view(&resource.uri).then(|| Arc::new(RequestedView::Everything));
         let (resource, needs) = (Arc::new(resource), Map::new());
@@ -79,7 +80,8 @@ impl ResourceEntry {
         Self { fingerprint, resource, template: None, needs, wish, mistakes: Vec::new() }
     }
 
-    /// The same entry under the grant of `plugin`, and what there is to tell the operator of it. Before that, a view is granted nothing.
+    /// Returns this entry under the grant of `plugin`, and warnings for the operator. Without a
+    /// grant, a view has no access.
     pub(crate) fn under(self: &Arc<Self>, plugin: &str, grant: &UiAccess) -> (Arc<Self>, Vec<String>) {
         let about = |why: &String| format!("view {:?}: {why}", line(&self.resource.uri, SHOWN));
         let mut remarks: Vec<String> = self.mistakes.iter().map(about).collect();
@@ -100,7 +102,8 @@ impl ResourceEntry {
         (Arc::new(Self { fingerprint, resource: Arc::new(resource), ..Self::clone(self) }), remarks)
     }
 
-    /// What this asks for as a view, and what was left out of that; `None` if it is no view, or a file.
+    /// Returns the access that the plugin requests for this view. `None` if this is not a view, or
+    /// if it is a file.
     pub(crate) fn asks(&self) -> Option<&UiAccess> {
         match self.wish.as_deref() {
             Some(RequestedView::Wish(wish)) => Some(wish.access()),
@@ -108,13 +111,16 @@ impl ResourceEntry {
         }
     }
 
-    /// Warnings for the operator that depend on no grant.
+    /// Returns the warnings for the operator that do not depend on a grant.
     pub(crate) fn mistakes(&self) -> &[String] {
         &self.mistakes
     }
 
-    /// Leaves of the `_meta` of what was read at `uri` what clients may have of it, and returns what was denied. What a view
-    /// does not say of itself is as it is in the list; what is no view says nothing of views.
+    /// Limits the `_meta` of content read at `uri` to the members that clients may receive, and
+    /// returns the denied access.
+    ///
+    /// A view without its own `ui` member gets the one in the list. The `ui` member of content that
+    /// is not a view is removed.
     pub fn limit(&self, uri: &str, meta: &mut Map<String, Value>, grant: &UiAccess) -> Vec<UiDenied> {
         if !view::is_view(uri) {
             meta.remove(view::MEMBER);
@@ -127,7 +133,7 @@ impl ResourceEntry {
         };
         let (left, denied) = asked.under(grant);
         *meta = left;
-        // What the list asks for was reported when the plugin was loaded.
+        // Denials of access that the list requests were reported when the plugin was loaded.
         if own.is_some() { denied } else { Vec::new() }
     }
 
@@ -137,7 +143,8 @@ impl ResourceEntry {
         if name.is_empty() || name.len() > NAME || name.chars().any(char::is_control) {
             return Err(wrong(format!("its name must have 1 to {NAME} bytes without control characters")));
         }
-        // The sandbox leaves only what clients may be given: of MIME types, priorities and dates as well.
+        // The sandbox has already removed invalid values, including those of MIME types, priorities
+        // and dates.
         let audience =
             ["user", "assistant"].into_iter().filter(|role| definition.audience.iter().any(|one| one == role));
         let audience = audience.collect();
@@ -178,7 +185,7 @@ impl ResourceEntry {
 }
 
 impl RequestedView {
-    /// The `_meta` that clients get under a grant, and what it denies.
+    /// Returns the `_meta` for clients under a grant, and the access that the grant denies.
     fn under(&self, grant: &UiAccess) -> (Map<String, Value>, Vec<UiDenied>) {
         match self {
             Self::Wish(wish) => wish.under(grant),
@@ -187,7 +194,7 @@ impl RequestedView {
     }
 }
 
-/// Refuses the schemes of the operator's own files.
+/// Rejects URIs with the schemes of the operator's own files.
 fn reserved(text: &str) -> Result<(), String> {
     let Ok(scheme) = uri::scheme(text) else { return Ok(()) };
     match [uri::SCHEME, uri::SKILLS].into_iter().find(|reserved| scheme.eq_ignore_ascii_case(reserved)) {
@@ -281,7 +288,7 @@ pub(crate) mod tests {
             (open.resource.meta.as_ref().unwrap().get(), remarks.len()),
             (&meta.replace(r#","x":1"#, "")[..], 0)
         );
-        // The list's own words hold for contents without any, and what contents say replaces them.
+        // The `ui` member in the list applies to content without one. Content with one replaces it.
         let read = |uri: &str, text: &str| {
             let mut meta = serde_json::from_str(text).unwrap();
             let denied = open.limit(uri, &mut meta, &grant);
@@ -292,7 +299,7 @@ pub(crate) mod tests {
         let greedy = r#"{"ui":{"csp":{"frameDomains":["https://a.example"]}},"openai/widgetCSP":{}}"#;
         assert_eq!(read("ui://acme/view", greedy), ("{}".to_owned(), 1));
         assert_eq!(read("ui://acme/view", r#"{"ui":{}}"#), ("{}".to_owned(), 0));
-        // What is no view says nothing of views, and has the rest.
+        // The `ui` member of content that is not a view is removed, and the rest stays.
         assert_eq!(read("notes://a", r#"{"ui":{"prefersBorder":true},"y":2}"#), (r#"{"y":2}"#.to_owned(), 0));
     }
 

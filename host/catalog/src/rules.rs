@@ -1,4 +1,4 @@
-//! The server's rules for loading plugins, and their application to a grant.
+//! The server's rules for loading plugins, and how they apply to a grant.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,59 +18,61 @@ use crate::guard::{GuardedPath, MountPlan};
 use crate::terms::{PluginTerms, ToolTerms};
 use crate::writable::WritablePaths;
 
-/// The server's limits for loading, and the values that apply where a grant sets none.
+/// The server's limits for loading, and the defaults for values that a grant does not set.
 #[derive(Clone, Debug)]
 pub struct LoadPolicy {
-    /// The limits that apply where a grant sets none.
+    /// The default limits, for values that a grant does not set.
     pub limits: Limits,
     /// The ceilings of the limits.
     pub ceiling: Limits,
-    /// The limits of listing a plugin's tools.
+    /// The limits of the call that lists a plugin's tools.
     pub describe: Limits,
-    /// The rate limit of each tool where a grant sets none; `None` means no limit.
+    /// The default rate limit of each tool; `None` means no limit.
     pub rate_limit: Option<ToolRateLimit>,
-    /// Which calls of tools a person must allow first where a grant does not say it.
+    /// The default approval setting, where a grant does not set it.
     pub approve: ApprovalSetting,
-    /// The largest size of a component file.
+    /// The maximum size of a component file.
     pub component: ByteSize,
-    /// What mounts must not contain, besides what belongs to plugins.
+    /// Paths that mounts must not contain, in addition to those of plugins.
     pub guarded: Vec<GuardedPath>,
-    /// How much a plugin may say of its tools.
+    /// Limits on what a plugin may list.
     pub bounds: DescriptionLimits,
-    /// Which files the server can still use if it has confined itself.
+    /// The files that the server can still use if it has confined itself.
     pub reach: Option<Arc<ReachableFiles>>,
-    /// What the server may still write if it has confined itself.
+    /// The paths that the server may still write if it has confined itself.
     pub writable: Option<Arc<WritablePaths>>,
 }
 
-/// The rules as they are now.
+/// The current rules, which can change while the server runs.
 #[derive(Debug)]
 pub struct LiveRules {
     pub(crate) rules: ArcSwap<LoadPolicy>,
-    /// Whoever loads plugins applies new rules to those that are loaded.
+    /// Notified when the rules change. The reloader then applies the new rules to the loaded
+    /// plugins.
     pub(crate) changed: Notify,
 }
 
 impl LiveRules {
-    /// The rules as they are now. A load asks once for each thing that it does.
+    /// Returns the current rules. A load calls this again for each of its steps.
     pub(crate) fn now(&self) -> Arc<LoadPolicy> {
         self.rules.load_full()
     }
 
-    /// Has these apply where a grant says nothing, from now on: the limits, the rate limit of tools and whether calls must be
-    /// allowed. Everything else of the rules stays. Plugins that are loaded get them, and calls that run do not.
+    /// Replaces the defaults for values that a grant does not set: the limits, the rate limit of
+    /// tools, and the approval setting. All other rules stay. The change applies to plugins that
+    /// are already loaded, but not to running calls.
     pub fn set(&self, limits: &Limits, rate_limit: Option<ToolRateLimit>, approve: ApprovalSetting) {
         self.rules.rcu(|rules| LoadPolicy { limits: limits.clone(), rate_limit, approve, ..LoadPolicy::clone(rules) });
         self.changed.notify_one();
     }
 }
 
-/// Said where a grant has folders for a plugin that would not find them.
+/// Warning for a grant that gives folders to a plugin that cannot use them.
 const FOLDERLESS: &str = "permissions.mounts and permissions.scratch: the plugin looks for files through WASI 0.3, where it \
                           gets none (build it for WASI 0.2)";
 
 impl LoadPolicy {
-    /// The grant clamped to the server's ceilings, and warnings for the operator.
+    /// Clamps the grant to the server's ceilings. Returns the terms and warnings for the operator.
     pub fn terms(&self, component: &LoadedComponent, grant: Grant, kept: GrantSecrets) -> (PluginTerms, Vec<String>) {
         let source = Arc::new(grant.clone());
         let (limits, clamps) = self.limits.with(&grant.limits, &self.ceiling);

@@ -1,21 +1,21 @@
-//! What stands between the prefix of a grant and the name of a tool or prompt.
+//! The separator between the prefix of a grant and the name of a tool or prompt.
 
 use serde::Deserialize;
 
-/// What stands between a prefix and a name.
+/// The separator between a prefix and a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum NameSeparator {
-    /// Part of names that every client and every API for models accepts.
+    /// An underscore. Every client and every model API accepts it in names.
     #[default]
     #[serde(rename = "_")]
     Underscore,
-    /// What Toolbay up to 0.2 wrote. MCP allows it, and several clients do not.
+    /// A dot, the separator of Toolbay up to 0.2. MCP allows it, but several clients do not.
     #[serde(rename = ".")]
     Dot,
 }
 
 impl NameSeparator {
-    /// A name with a prefix.
+    /// Joins a prefix and a name.
     pub(crate) fn join(self, prefix: &str, name: &str) -> String {
         let between = match self {
             Self::Underscore => '_',

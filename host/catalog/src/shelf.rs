@@ -1,18 +1,18 @@
-//! The room in memory for the files of all skills.
+//! The memory budget for the files of all skills.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytesize::ByteSize;
 
-/// The room in memory for the files of all skills.
+/// A memory budget that the files of all skills share.
 #[derive(Debug)]
 pub(crate) struct SkillMemory {
     most: ByteSize,
     used: AtomicU64,
 }
 
-/// The room that one skill takes, until it is dropped.
+/// The memory that one skill reserves. Dropping it releases the reservation.
 #[derive(Debug)]
 pub(crate) struct SkillReservation {
     shelf: Arc<SkillMemory>,
@@ -20,16 +20,17 @@ pub(crate) struct SkillReservation {
 }
 
 impl SkillMemory {
-    /// Room for this many bytes.
+    /// Creates a budget of this many bytes.
     pub(crate) fn new(most: ByteSize) -> Arc<Self> {
         Arc::new(Self { most, used: AtomicU64::new(0) })
     }
 
-    /// Room for `bytes`. What it takes the place of does not count: both are there only until nobody uses that one.
+    /// Reserves `bytes`. The reservation that this one replaces does not count: both exist only
+    /// until the old one is no longer used.
     ///
     /// # Errors
     ///
-    /// There is not as much room left. The error says how much there is in all.
+    /// Returns the total budget if not enough of it is left.
     pub(crate) fn take(
         self: &Arc<Self>,
         bytes: u64,

@@ -1,4 +1,5 @@
-//! The skill in a folder `<id>.skill`, with those nested in it: read once, and kept as they were.
+//! The skill in a folder `<id>.skill`, with its nested skills. Its files are read once and
+//! retained.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -24,54 +25,55 @@ use crate::tree::PlainTree;
 use crate::uri;
 use crate::wrong::PlainFileError;
 
-/// The file that makes a folder a skill.
+/// Name of the file that makes a folder a skill.
 const MANIFEST: &str = "SKILL.md";
 
-/// Largest skill, all files together: as large as every client takes.
+/// Maximum size of a skill, all files together. Every client accepts skills of this size.
 const LARGEST: ByteSize = ByteSize::mib(16);
 
-/// What a file takes beside its content and its URI.
+/// Memory that a file takes in addition to its content and its URI, in bytes.
 const OVERHEAD: u64 = 512;
 
-/// How often its URI is kept: in the resource, in a snapshot and in the entry of the skill.
+/// Number of copies of a file's URI in memory: in the resource, in a snapshot and in the entry of
+/// the skill.
 const URIS: u64 = 3;
 
-/// Longest name in a message, in bytes.
+/// Maximum length of a name in a message, in bytes.
 const SHOWN: usize = 200;
 
 /// A folder that is a skill, as it was when it was loaded.
 #[derive(Debug)]
 pub struct SkillFolder {
-    /// The skill, and those nested in it, by URI.
+    /// The skill and its nested skills, by URI.
     pub skills: Vec<Arc<Skill>>,
     /// All files, by path.
     pub files: Vec<Arc<FileResource>>,
-    /// Its room in memory.
+    /// Reservation of its memory.
     room: SkillReservation,
 }
 
-/// Equal if clients get the same.
+/// Two skill folders are equal if they are the same for clients.
 impl PartialEq for SkillFolder {
     fn eq(&self, other: &Self) -> bool {
         self.skills == other.skills && self.files == other.files
     }
 }
 
-/// What a skill is loaded from.
+/// The source from which a skill is loaded.
 pub(crate) struct SkillSource<'a> {
     /// The id of the plugin, which is the name of the skill.
     pub(crate) id: &'a str,
     /// The folder.
     pub(crate) root: &'a OwnedFd,
-    /// What is in it.
+    /// The content of the folder.
     pub(crate) tree: &'a PlainTree,
-    /// The largest file (`limits.output`).
+    /// The maximum size of a file (`limits.output`).
     pub(crate) output: ByteSize,
-    /// The largest size of the entries of the skills.
+    /// The maximum total size of the entries of the skills.
     pub(crate) size: ByteSize,
-    /// Where there is room for the files.
+    /// The memory budget for the files.
     pub(crate) shelf: &'a Arc<SkillMemory>,
-    /// What is in service.
+    /// The version in service, if any.
     pub(crate) former: Option<&'a SkillFolder>,
 }
 
@@ -83,7 +85,7 @@ struct SkillEntry<'a> {
     resources: Vec<EntryFile<'a>>,
 }
 
-/// A file in it.
+/// A file in the entry of a skill.
 #[derive(Serialize)]
 struct EntryFile<'a> {
     uri: &'a str,
@@ -92,11 +94,13 @@ struct EntryFile<'a> {
 }
 
 impl SkillFolder {
-    /// Reads all files. Also returns warnings, such as files that are not offered. Blocks.
+    /// Reads all files. Also returns warnings, for example about files that are not offered.
+    /// Blocks.
     ///
     /// # Errors
     ///
-    /// Why there is no skill, or not this version of it: all of a skill is right, or none of it is offered.
+    /// Returns why the skill cannot be offered, or why this version of it cannot. A skill is
+    /// offered completely or not at all.
     pub(crate) fn load(found: &SkillSource<'_>) -> Result<(Self, Vec<String>), PlainFileError> {
         let SkillSource { id, tree, shelf, former, .. } = *found;
         if !is_skill_name(id) {
@@ -139,7 +143,7 @@ impl SkillFolder {
 }
 
 impl SkillSource<'_> {
-    /// The files that are offered, by path, with their URIs, and warnings about the others.
+    /// Returns the offered files with their URIs, by path, and warnings about the others.
     fn uris(&self) -> (BTreeMap<&str, (String, &FileStamp)>, Vec<String>) {
         let (mut uris, mut remarks) = (BTreeMap::new(), Vec::new());
         for (path, stamp) in &self.tree.files {
@@ -152,7 +156,8 @@ impl SkillSource<'_> {
         (uris, remarks)
     }
 
-    /// Checks the sizes before anything is read. Returns what all will take.
+    /// Checks the sizes before anything is read. Returns the memory that all files will take, in
+    /// bytes.
     fn check_sizes(&self, uris: &BTreeMap<&str, (String, &FileStamp)>) -> Result<u64, PlainFileError> {
         let mut size = 0_u64;
         for (path, (_, stamp)) in uris {
@@ -173,8 +178,8 @@ impl SkillSource<'_> {
         Ok(size.saturating_add(beside))
     }
 
-    /// Reads a file, which must be as the scan found it: otherwise something is being changed, and files of two versions
-    /// would be one skill.
+    /// Reads a file, which must be as the scan found it. Otherwise, it is being changed, and the
+    /// skill could mix files of two versions.
     fn read(&self, path: &str, stamp: &FileStamp) -> Result<Vec<u8>, PlainFileError> {
         let changed = || refused(format!("{} changed while it was read", line(path, SHOWN)));
         let hindered = |error: io::Error| PlainFileError::hindered(&self.shown(path), &error);
@@ -199,8 +204,8 @@ impl SkillSource<'_> {
         Ok(bytes)
     }
 
-    /// The front matter of the skill and of those nested in it, by the path of the folder, and warnings about files that
-    /// could be of a nested one.
+    /// Parses the front matter of the skill and of its nested skills. Returns it by the path of the
+    /// folder, with warnings about files that could belong to a nested skill.
     fn matters<'a>(
         &self,
         contents: &BTreeMap<&'a str, (String, Vec<u8>)>,
@@ -211,7 +216,7 @@ impl SkillSource<'_> {
             let name = if folder.is_empty() { self.id } else { name_of(folder) };
             match matter(bytes, name) {
                 Ok(matter) => drop(matters.insert(folder, matter)),
-                // What is in service stays, all of it.
+                // The version in service stays complete.
                 Err(why) if folder.is_empty() || self.was_skill(uri) => {
                     return Err(refused(format!("{}:{why}", line(path, SHOWN))));
                 }
@@ -221,7 +226,7 @@ impl SkillSource<'_> {
         Ok((matters, remarks))
     }
 
-    /// Whether the skill with this URI is in service.
+    /// Returns whether the skill with this URI is in service.
     fn was_skill(&self, uri: &str) -> bool {
         self.former.is_some_and(|former| former.skills.iter().any(|skill| skill.uri == uri))
     }
@@ -231,18 +236,19 @@ impl SkillSource<'_> {
     }
 }
 
-/// The front matter of a `SKILL.md` in a folder with this name.
+/// Parses the front matter of a `SKILL.md` in a folder with this name.
 fn matter(bytes: &[u8], folder: &str) -> Result<SkillMatter, String> {
     let Ok(text) = std::str::from_utf8(bytes) else { return Err(" it is not valid UTF-8".to_owned()) };
     if !is_plain(text) {
-        // Clients compare it with its digest, so it cannot be cleaned.
+        // Clients compare the file with its digest, so it cannot be cleaned.
         let before = text.split_inclusive('\n').take_while(|line| is_plain(line)).count();
         return Err(format!("{}: it contains control characters: remove them", before + 1));
     }
     SkillMatter::of(text, folder)
 }
 
-/// A file of a skill; `matter` is that of its folder if this is a skill.
+/// Creates the resource for a file of a skill. `matter` is the front matter of its folder if that
+/// is a skill.
 fn file(path: &str, uri: String, bytes: Vec<u8>, matter: Option<&SkillMatter>) -> FileResource {
     let digest = Digest::new(Sha256::digest(&bytes).into());
     match matter.filter(|_| name_of(path) == MANIFEST) {
@@ -253,7 +259,7 @@ fn file(path: &str, uri: String, bytes: Vec<u8>, matter: Option<&SkillMatter>) -
     }
 }
 
-/// The skill in a folder, with the files in it.
+/// Builds the skill in a folder, with the files in it.
 fn skill(id: &str, folder: &str, matter: &SkillMatter, files: &[Arc<FileResource>]) -> Skill {
     let uri = uri_of(id, folder);
     let beneath = uri.strip_suffix(MANIFEST).unwrap_or_default();
@@ -267,18 +273,18 @@ fn skill(id: &str, folder: &str, matter: &SkillMatter, files: &[Arc<FileResource
     Skill { description: matter.description.clone(), entry, uri }
 }
 
-/// The URI of the `SKILL.md` in a folder of the skill `id`.
+/// Returns the URI of the `SKILL.md` in a folder of the skill `id`.
 fn uri_of(id: &str, folder: &str) -> String {
     let within = folder.split('/').filter(|segment| !segment.is_empty());
     uri::of_skill(id, within.chain([MANIFEST]))
 }
 
-/// The path of the folder of a file; that of the root is empty.
+/// Returns the path of the folder of a file. The path of the root is empty.
 fn folder_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// The last segment of a path.
+/// Returns the last segment of a path.
 fn name_of(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }

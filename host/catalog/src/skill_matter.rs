@@ -1,4 +1,4 @@
-//! The front matter of a `SKILL.md`: YAML that clients get as JSON, exactly as it says.
+//! The front matter of a `SKILL.md`: YAML that clients receive as equivalent JSON.
 
 use serde_json::{Map, Value};
 use serde_saphyr::options::{MergeKeyPolicy, NonFiniteFloatPolicy};
@@ -6,47 +6,50 @@ use toolbay_model::text::{clean, line, thousands};
 
 use crate::front_matter::{parse, split};
 
-/// Longest front matter, in bytes: every client that lists skills gets it.
+/// Maximum size of the front matter, in bytes. Every client that lists skills receives it.
 const MATTER: usize = 64 << 10;
 
-/// Most values that aliases repeat.
+/// Maximum number of values that aliases repeat.
 const REPEATED: usize = 200;
 
-/// Most bytes of the front matter as JSON: aliases repeat what they stand for.
+/// Maximum size of the front matter as JSON, in bytes. Aliases repeat the values to which they
+/// refer.
 const JSON: usize = 4 * MATTER;
 
-/// How deep values can be nested.
+/// Maximum nesting depth of values.
 const DEPTH: usize = 32;
 
-/// Longest name, in characters (Agent Skills, as the next ones).
+/// Maximum length of a name, in characters (from the Agent Skills specification, like the next
+/// two).
 const NAME: usize = 64;
 
-/// Longest description, in characters.
+/// Maximum length of a description, in characters.
 const DESCRIPTION: usize = 1024;
 
-/// Longest `compatibility`, in characters.
+/// Maximum length of `compatibility`, in characters.
 const COMPATIBILITY: usize = 500;
 
-/// Longest quoted text in an error, in bytes.
+/// Maximum length of a quoted text in an error, in bytes.
 const SHOWN: usize = 100;
 
-/// What a `SKILL.md` says of its skill.
+/// The front matter of a `SKILL.md`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SkillMatter {
-    /// Its name, which is that of its folder.
+    /// The name, which equals that of the folder.
     pub(crate) name: String,
-    /// What it does and when to use it.
+    /// The purpose of the skill and when to use it.
     pub(crate) description: String,
-    /// All of it, in the order of the file.
+    /// All fields, in the order of the file.
     pub(crate) fields: Map<String, Value>,
 }
 
 impl SkillMatter {
-    /// Reads the front matter of the `SKILL.md` of a skill whose folder is called `folder`.
+    /// Parses the front matter of the `SKILL.md` of a skill in the folder `folder`.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, which begins with the number of the line and a colon, or with a space.
+    /// Returns a message that describes the problem. It begins with the line number and a colon, or
+    /// with a space.
     pub(crate) fn of(text: &str, folder: &str) -> Result<Self, String> {
         let yaml = yaml(text)?;
         let fields: Map<String, Value> = parse(yaml, options()).map_err(|(line, why)| format!("{line}: {why}"))?;
@@ -56,7 +59,7 @@ impl SkillMatter {
     }
 }
 
-/// The YAML of a file that must have some.
+/// Returns the YAML of a file that must have some.
 fn yaml(text: &str) -> Result<&str, String> {
     let begun = text.strip_prefix('\u{feff}').unwrap_or(text);
     if !begun.starts_with("---\n") && !begun.starts_with("---\r\n") {
@@ -74,8 +77,9 @@ fn yaml(text: &str) -> Result<&str, String> {
     Ok(yaml)
 }
 
-/// YAML 1.2 with the types of its core schema, as clients read it that compare it with the JSON. What programs read in
-/// different ways is refused.
+/// Returns the options for YAML 1.2 with the types of its core schema. Clients that compare the
+/// YAML with the JSON parse it in the same way. YAML that parsers read in different ways is
+/// rejected.
 fn options() -> serde_saphyr::Options {
     serde_saphyr::options! {
         with_snippet: false,
@@ -94,7 +98,7 @@ fn options() -> serde_saphyr::Options {
     }
 }
 
-/// Checks what the specification of Agent Skills asks of a skill.
+/// Checks the requirements of the Agent Skills specification.
 fn check(fields: &Map<String, Value>, folder: &str) -> Result<(), String> {
     let value = Value::Object(fields.clone());
     if value.to_string().len() > JSON {
@@ -131,17 +135,17 @@ fn check(fields: &Map<String, Value>, folder: &str) -> Result<(), String> {
     }
 }
 
-/// What a name must be, as the end of a sentence.
+/// The rule for names, as the end of a sentence.
 pub(crate) const RULE: &str =
     "a skill's name has 1 to 64 characters of a-z 0-9 -, without a hyphen at its ends or two in a row";
 
-/// Whether `name` can be that of a skill.
+/// Returns whether `name` is a valid name of a skill.
 pub(crate) fn is_skill_name(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=NAME).contains(&name.len()) && name.bytes().all(allowed) && !name.split('-').any(str::is_empty)
 }
 
-/// A field that must be a text if it is there.
+/// Returns an optional field, which must be a text if it is present.
 fn required<'a>(fields: &'a Map<String, Value>, key: &str) -> Result<Option<&'a str>, String> {
     match (fields.get(key), text_of(fields, key)) {
         (None, _) => Ok(None),
@@ -166,7 +170,8 @@ fn within(text: &str, most: usize, what: &str) -> Result<(), String> {
     Err(format!("its {what} has {length} characters, but 1 to {most} are allowed"))
 }
 
-/// Whether no text in it contains what [`clean`] removes: clients compare it with the file.
+/// Returns whether no text in the value contains anything that [`clean`] removes. Clients compare
+/// the value with the file.
 fn is_plain(value: &Value) -> bool {
     let plain = |text: &str| clean(text) == text;
     match value {

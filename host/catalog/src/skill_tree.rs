@@ -1,4 +1,5 @@
-//! The folders that the files of skills make: what is directly in one, and whether a caller sees all of it.
+//! The folders of skills, derived from the URIs of their files: the children of a folder, and
+//! whether a caller may access all files of a skill.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -17,14 +18,16 @@ const FOLDER: &str = "inode/directory";
 /// The files of skills, by URI.
 type SkillFiles = BTreeMap<String, Arc<ResourceOffer>>;
 
-/// Whether all files of the skill whose `SKILL.md` has this URI are `visible`: clients get it as a whole, or not at all.
+/// Returns whether all files of the skill whose `SKILL.md` has this URI are `visible`. Clients
+/// receive a skill completely or not at all.
 pub(crate) fn is_visible(files: &SkillFiles, manifest: &str, visible: impl Fn(&str) -> bool) -> bool {
     let beneath = manifest.rsplit_once('/').map_or(manifest, |(folder, _)| folder);
     within(files, &format!("{beneath}/")).all(|(uri, _)| visible(uri))
 }
 
-/// At most `limit` of the files and folders directly in the folder `uri`, those after `after`, as far as they are `visible`,
-/// and whether there are more. `None` if it is no folder of a skill in which anything is visible.
+/// Returns up to `limit` visible files and folders directly in the folder `uri`, starting after
+/// `after`, and whether there are more. `None` if `uri` is not a folder of a skill with anything
+/// visible in it.
 pub(crate) fn page_of_folder(
     files: &SkillFiles,
     uri: &str,
@@ -32,7 +35,7 @@ pub(crate) fn page_of_folder(
     limit: usize,
     visible: impl Fn(&str) -> bool,
 ) -> Option<(Vec<Arc<ListedResource>>, bool)> {
-    // The name of the skill, at least: what is above it is no folder.
+    // The path contains at least the name of the skill: anything above it is not a folder.
     uri.strip_prefix(uri::SKILLS)?.strip_prefix("://").filter(|path| !path.is_empty() && !path.ends_with('/'))?;
     let beneath = format!("{uri}/");
     let mut children: BTreeMap<String, Arc<ListedResource>> = BTreeMap::new();
@@ -56,7 +59,7 @@ pub(crate) fn page_of_folder(
     Some((page, children.next().is_some()))
 }
 
-/// The files whose URIs begin like this.
+/// Returns the files whose URIs begin with `beneath`.
 fn within<'a>(files: &'a SkillFiles, beneath: &'a str) -> impl Iterator<Item = (&'a String, &'a Arc<ResourceOffer>)> {
     let from = (Bound::Included(beneath), Bound::Unbounded);
     files.range::<str, _>(from).take_while(move |(uri, _)| uri.starts_with(beneath))

@@ -1,4 +1,4 @@
-//! Everything that the server offers at one moment, as immutable data.
+//! An immutable snapshot of everything that the server offers.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -17,42 +17,44 @@ use crate::uri_matcher::UriMatcher;
 /// Everything that the server offers at one moment. Immutable once published.
 #[derive(Debug, Default)]
 pub struct Snapshot {
-    /// Number of the snapshot; increases by one with each publication.
+    /// Number of the snapshot. It increases by one with each publication.
     pub generation: u64,
-    /// Number of the lists; increases only if the result of a list method changes.
+    /// Number of the lists. It increases only if the result of a list method changes.
     pub listing: u64,
-    /// Whether every plugin that existed at startup has been loaded or refused.
+    /// True if every plugin that existed at startup has been loaded or refused.
     pub complete: bool,
-    /// Whether the first plugins, in the order of their ids, have been loaded or refused: as many as clients are introduced
-    /// to. Those that are complete are introduced, too.
+    /// True if the first plugins, in the order of their ids, have been loaded or refused. These are
+    /// as many as the instructions for clients describe. Also true if `complete` is.
     pub introduced: bool,
     /// The tools, by the name that clients call.
     pub tools: BTreeMap<String, Arc<ToolOffer>>,
-    /// The prompts, by the name by which clients get them.
+    /// The prompts, by the name that clients request.
     pub prompts: BTreeMap<String, Arc<PromptOffer>>,
     /// The resources, by URI.
     pub resources: BTreeMap<String, Arc<ResourceOffer>>,
-    /// The resource templates, by their text.
+    /// The resource templates, by template text.
     pub templates: BTreeMap<String, Arc<ResourceOffer>>,
     /// The skills, by the URI of their `SKILL.md`.
     pub skills: BTreeMap<String, Arc<SkillOffer>>,
-    /// The files of skills, by URI. Those that are called `SKILL.md` and make a folder a skill are among the resources as
-    /// well; the others can only be read.
+    /// The files of skills, by URI. Each `SKILL.md` that makes a folder a skill is also among the
+    /// resources. The other files are not listed, but can be read.
     pub files: BTreeMap<String, Arc<ResourceOffer>>,
     /// The status of every plugin file, by plugin id.
     pub plugins: BTreeMap<String, PluginReport>,
-    /// Files that are not plugins but were probably meant to be: by name, with the reason.
+    /// Files that are not plugins but were probably meant to be, by name, with the reason.
     pub notes: BTreeMap<String, String>,
-    /// The resource templates in the order in which a URI is compared with them: by plugin id, then as text.
+    /// The resource templates in the order in which a URI is matched against them: by plugin id,
+    /// then by template text.
     pub matching: Vec<Arc<ResourceOffer>>,
-    /// Finds those that a URI matches.
+    /// Finds the resource templates that a URI matches.
     pub matcher: UriMatcher,
-    /// Finds what is offered under a URI that is spelled otherwise.
+    /// Index of URIs that are not in normal form.
     pub spellings: UriSpellings,
 }
 
 impl Snapshot {
-    /// Up to `limit` tools whose names come after `after` and are `visible`, and whether there are more.
+    /// Returns up to `limit` `visible` tools whose names come after `after`, and whether there are
+    /// more.
     pub fn page_of_tools(
         &self,
         after: Option<&str>,
@@ -62,7 +64,7 @@ impl Snapshot {
         page(&self.tools, after, limit, visible, |offer| &offer.tool)
     }
 
-    /// The same of the prompts.
+    /// Like [`Self::page_of_tools`], for the prompts.
     pub fn page_of_prompts(
         &self,
         after: Option<&str>,
@@ -72,7 +74,7 @@ impl Snapshot {
         page(&self.prompts, after, limit, visible, |offer| &offer.prompt)
     }
 
-    /// The same of the resources, by URI.
+    /// Like [`Self::page_of_tools`], for the resources, by URI.
     pub fn page_of_resources(
         &self,
         after: Option<&str>,
@@ -82,7 +84,7 @@ impl Snapshot {
         page(&self.resources, after, limit, visible, |offer| offer.resource())
     }
 
-    /// The same of the resource templates, by their text.
+    /// Like [`Self::page_of_tools`], for the resource templates, by template text.
     pub fn page_of_templates(
         &self,
         after: Option<&str>,
@@ -92,7 +94,8 @@ impl Snapshot {
         page(&self.templates, after, limit, visible, |offer| offer.resource())
     }
 
-    /// The same of the skills, by the URI of their `SKILL.md`. A skill is visible if all of its files are.
+    /// Like [`Self::page_of_tools`], for the skills, by the URI of their `SKILL.md`. A skill is
+    /// visible if all of its files are.
     pub fn page_of_skills(
         &self,
         after: Option<&str>,
@@ -102,14 +105,14 @@ impl Snapshot {
         page(&self.skills, after, limit, |uri| is_visible(&self.files, uri, &visible), |offer| &offer.skill)
     }
 
-    /// The skill whose `SKILL.md` has this URI, if all of its files are `visible`.
+    /// Returns the skill whose `SKILL.md` has this URI, if all of its files are `visible`.
     pub fn skill(&self, uri: &str, visible: impl Fn(&str) -> bool) -> Option<Arc<Skill>> {
         let offer = self.skills.get(uri).filter(|_| is_visible(&self.files, uri, &visible))?;
         Some(Arc::clone(&offer.skill))
     }
 
-    /// A page of what is directly in the folder `uri` of a skill, as far as it is `visible`: files, and folders in which
-    /// anything is. `None` if there is no such folder.
+    /// Returns a page of the visible content directly in the folder `uri` of a skill: files, and
+    /// folders that contain visible files. `None` if there is no such folder.
     pub fn page_of_folder(
         &self,
         uri: &str,
@@ -120,12 +123,13 @@ impl Snapshot {
         page_of_folder(&self.files, uri, after, limit, visible)
     }
 
-    /// What is read at `uri`: the resource with this URI, the file of a skill, or else the first template that it matches, in
-    /// the order of the plugins' ids and then of the templates as text. Comparing it with templates draws on a budget.
+    /// Returns the resource to read at `uri`: the resource or the file of a skill with this URI, or
+    /// else the first template that it matches, ordered by plugin id, then by template text.
+    /// Matching draws on the budget `steps`.
     ///
     /// # Errors
     ///
-    /// The budget is used up.
+    /// Returns an error if the budget is exhausted.
     pub fn resource(
         &self,
         uri: &str,
@@ -139,31 +143,34 @@ impl Snapshot {
         Ok(found.and_then(|number| self.matching.get(number)))
     }
 
-    /// The spelling under which `uri` may be offered, if it is another one that means the same (RFC 3986, section 6.2.2).
+    /// Returns an equivalent spelling under which `uri` may be offered, if it is a different one
+    /// (RFC 3986, section 6.2.2).
     pub fn spelling(&self, uri: &str) -> Option<String> {
         self.spellings.find(uri, |uri| self.resources.contains_key(uri) || self.files.contains_key(uri))
     }
 
-    /// A digest of the tools that are `visible`: if two are equal, so are the results of `tools/list`.
+    /// Returns a digest of the `visible` tools. If two digests are equal, so are the results of
+    /// `tools/list`.
     pub fn digest_of_tools(&self, visible: impl Fn(&str) -> bool) -> u64 {
         digest(self.listed_tools().filter(|(name, _)| visible(name)))
     }
 
-    /// The same of the prompts.
+    /// Like [`Self::digest_of_tools`], for the prompts.
     pub fn digest_of_prompts(&self, visible: impl Fn(&str) -> bool) -> u64 {
         digest(self.listed_prompts().filter(|(name, _)| visible(name)))
     }
 
-    /// The same of the resources, the resource templates and the skills with all of their files.
+    /// Like [`Self::digest_of_tools`], for the resources, the resource templates and the skills
+    /// with all of their files.
     pub fn digest_of_resources(&self, visible: impl Fn(&str) -> bool) -> u64 {
-        // A resource and a template cannot be taken for each other: only the latter has braces. A skill has a fingerprint
-        // of its own kind.
+        // A resource and a template cannot be confused: only a template contains braces. The
+        // fingerprints of skills are separate.
         let resources = listed(&self.resources).chain(listed(&self.templates)).filter(|(uri, _)| visible(uri));
         let skills = self.listed_skills().filter(|(uri, _)| is_visible(&self.files, uri, &visible));
         digest(resources.chain(skills))
     }
 
-    /// Whether all lists are the same for both.
+    /// Returns whether all lists are the same in both snapshots.
     pub(crate) fn lists_the_same(&self, other: &Self) -> bool {
         self.listed_tools().eq(other.listed_tools())
             && self.listed_prompts().eq(other.listed_prompts())
@@ -172,7 +179,8 @@ impl Snapshot {
             && self.listed_skills().eq(other.listed_skills())
     }
 
-    /// The URIs of the files that changed between `previous` and this snapshot, or that are only in one of the two.
+    /// Returns the URIs of the files that changed between `previous` and this snapshot, or that
+    /// exist in only one of them.
     pub(crate) fn updated_since(&self, previous: &Self) -> Vec<String> {
         fn files(snapshot: &Snapshot) -> impl Iterator<Item = (&String, &Arc<ResourceOffer>)> {
             let listed = snapshot.resources.iter().filter(|(uri, _)| !snapshot.files.contains_key(*uri));
@@ -191,28 +199,29 @@ impl Snapshot {
         uris.map(|(uri, _)| uri.clone()).collect()
     }
 
-    /// The names of all tools, with what their definitions differ by.
+    /// Returns the names of all tools, with the fingerprints of their definitions.
     fn listed_tools(&self) -> impl Iterator<Item = (&str, DefinitionFingerprint)> {
         self.tools.iter().map(|(name, offer)| (name.as_str(), offer.definition.fingerprint))
     }
 
-    /// The same of the prompts.
+    /// Returns the names of all prompts, with the fingerprints of their definitions.
     fn listed_prompts(&self) -> impl Iterator<Item = (&str, DefinitionFingerprint)> {
         self.prompts.iter().map(|(name, offer)| (name.as_str(), offer.entry.fingerprint))
     }
 
-    /// The URIs of the skills, with what differs if anything in one of their files does.
+    /// Returns the URIs of all skills, with fingerprints that change if any of their files does.
     fn listed_skills(&self) -> impl Iterator<Item = (&str, DefinitionFingerprint)> {
         self.skills.iter().map(|(uri, offer)| (uri.as_str(), offer.fingerprint))
     }
 }
 
-/// The URIs of resources or templates, with what they differ by.
+/// Returns the URIs of resources or templates, with the fingerprints of their definitions.
 fn listed(offers: &BTreeMap<String, Arc<ResourceOffer>>) -> impl Iterator<Item = (&str, DefinitionFingerprint)> {
     offers.iter().map(|(uri, offer)| (uri.as_str(), offer.entry.fingerprint))
 }
 
-/// Up to `limit` items whose names come after `after` and are `visible`, and whether there are more.
+/// Returns up to `limit` `visible` items whose names come after `after`, and whether there are
+/// more.
 fn page<O, T>(
     offers: &BTreeMap<String, Arc<O>>,
     after: Option<&str>,
@@ -233,7 +242,7 @@ pub(crate) mod tests {
     use crate::grant::ToolOverride;
     use crate::offer::tests::offer;
 
-    /// A snapshot with tools of these names.
+    /// Returns a snapshot with tools of these names.
     pub(crate) fn snapshot(names: &[&str]) -> Snapshot {
         let tools = names.iter().map(|name| ((*name).to_owned(), Arc::new(offer(name)))).collect();
         Snapshot { tools, ..Snapshot::default() }
@@ -245,7 +254,7 @@ pub(crate) mod tests {
         assert_ne!(before.digest_of_tools(|_| true), after.digest_of_tools(|_| true));
         assert_eq!(before.digest_of_tools(|name| name < "c"), after.digest_of_tools(|name| name < "c"));
         assert_eq!(before.digest_of_tools(|_| true), snapshot(&["a", "b"]).digest_of_tools(|_| true), "loaded again");
-        // The same names, and another description.
+        // Same names, different description.
         let mut changed = snapshot(&["a"]);
         let shown = ToolOverride { description: Some("Does it.".into()), ..ToolOverride::default() };
         let offer = Arc::clone(&changed.tools["a"]);
@@ -265,7 +274,7 @@ pub(crate) mod tests {
         let after = snapshot(&["a", "e", "f"]);
         let (page, more) = after.page_of_tools(Some("d"), 2, |_| true);
         assert_eq!((names(page), more), (vec!["e".into(), "f".into()], false));
-        // Tools that are not visible take no space on a page.
+        // Tools that are not visible do not count towards the page size.
         let (page, more) = after.page_of_tools(None, 2, |name| name != "e");
         assert_eq!((names(page), more), (vec!["a".into(), "f".into()], false));
     }

@@ -1,21 +1,22 @@
-//! The spelling of a URI under which something is offered, for a URI that means the same in another one.
+//! Equivalent spellings of URIs: finds the spelling under which a resource is offered.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use toolbay_model::uri::ordinary;
 
-/// What is offered under a URI that is not spelled in the ordinary way. Nearly always nothing.
+/// An index of the offered URIs that are not in normal form. Nearly always empty.
 #[derive(Debug, Default)]
 pub struct UriSpellings {
-    /// The URIs of resources, by their ordinary spelling.
+    /// The URIs of resources, by their normal form.
     uris: BTreeMap<String, String>,
-    /// What the templates begin with: scheme and host.
+    /// The beginnings (scheme and host) of templates that are not in normal form, in ascending
+    /// order.
     roots: Vec<String>,
 }
 
 impl UriSpellings {
-    /// Of the URIs of resources and the texts of templates.
+    /// Collects the spellings from the URIs of resources and the texts of templates.
     pub(crate) fn of<'a>(uris: impl Iterator<Item = &'a str>, templates: impl Iterator<Item = &'a str>) -> Self {
         let odd = |uri: &&str| matches!(ordinary(uri), Cow::Owned(_));
         let mut roots: Vec<String> = templates.map(root).filter(odd).map(str::to_owned).collect();
@@ -25,8 +26,8 @@ impl UriSpellings {
         Self { uris, roots }
     }
 
-    /// The spelling under which `uri` may be offered, if it is another one. `is_listed` says whether there is a resource
-    /// with a URI.
+    /// Returns the spelling under which `uri` may be offered, if it is a different one. `is_listed`
+    /// returns whether there is a resource with a URI.
     pub(crate) fn find(&self, uri: &str, is_listed: impl Fn(&str) -> bool) -> Option<String> {
         if is_listed(uri) {
             return None;
@@ -35,7 +36,7 @@ impl UriSpellings {
         if let Some(listed) = self.uris.get(&*ordinary) {
             return Some(listed.clone());
         }
-        // A template that is spelled otherwise is compared with what is spelled as it is.
+        // A template that is not in normal form matches only URIs that are spelled like it.
         match ordinary {
             Cow::Borrowed(_) => None,
             Cow::Owned(other) if is_listed(&other) => Some(other),
@@ -51,12 +52,12 @@ impl UriSpellings {
     }
 }
 
-/// Scheme and host of a template, as far as they are before its first variable.
+/// Returns the scheme and host of a template, as far as they precede its first variable.
 fn root(template: &str) -> &str {
     let before = template.split('{').next().unwrap_or_default();
     let start = before.find("://").map_or_else(|| before.find(':').map_or(0, |at| at + 1), |at| at + 3);
     let end = before.get(start..).and_then(|rest| rest.find('/')).map_or(before.len(), |at| start + at);
-    // Without a host, only the scheme is compared in another way.
+    // Without a host, normalization affects only the scheme.
     let end = if before.contains("://") { end } else { start };
     before.get(..end).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What tells a file from the one that was there before.
+//! File stamps, which detect that a file changed.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rustix::fs::Stat;
 use serde::{Deserialize, Serialize};
 
-/// Differs whenever a file has changed. Cheap to take, so that unchanged files need not be read.
+/// A stamp that differs whenever the file has changed. It is cheap to obtain, so that unchanged
+/// files need not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct FileStamp {
     /// The size in bytes.
@@ -24,7 +25,7 @@ impl FileStamp {
         Self { length: metadata.len(), modified: (metadata.mtime(), metadata.mtime_nsec()), identity }
     }
 
-    /// Whether the file was last changed at least `age` before `now`.
+    /// Returns whether the file was last changed at least `age` before `now`.
     pub(crate) fn is_older(&self, now: SystemTime, age: Duration) -> bool {
         let Some(until) = now.checked_sub(age).and_then(|until| until.duration_since(UNIX_EPOCH).ok()) else {
             return false;
@@ -34,14 +35,15 @@ impl FileStamp {
         self.modified < until && (seconds, nanoseconds) < until
     }
 
-    /// How long before `now` the content was last changed; `None` if that is later than `now`.
+    /// Returns for how long the content has been unchanged at `now`; `None` if it was changed later
+    /// than `now`.
     pub(crate) fn unchanged_for(&self, now: SystemTime) -> Option<Duration> {
         let (seconds, nanoseconds) = self.modified;
         let since = Duration::new(u64::try_from(seconds).unwrap_or_default(), u32::try_from(nanoseconds).ok()?);
         now.duration_since(UNIX_EPOCH.checked_add(since)?).ok()
     }
 
-    /// The same of what the system says of an open folder's entry.
+    /// Creates a stamp from the result of a `stat` call.
     pub(crate) fn of_entry(stat: &Stat) -> Self {
         let nanoseconds = |part| i64::try_from(part).unwrap_or_default();
         Self {

@@ -1,30 +1,31 @@
-//! What comparing URIs with templates may cost.
+//! The budget for matching URIs against templates.
 
-/// What comparing URIs with templates may still cost, in characters that are looked at. A template that begins and ends as
-/// the URI does costs up to 32 times the URI's length; others cost next to nothing.
+/// The remaining budget for matching URIs against templates, in inspected characters. A template
+/// with the same beginning and end as the URI costs up to 32 times the length of the URI. Other
+/// templates cost almost nothing.
 #[derive(Debug)]
 pub struct MatchBudget {
     left: usize,
 }
 
-/// The budget is used up: what was not found so far is not found.
+/// The error of an exhausted budget. Anything that was not found until then counts as not found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatchBudgetExhausted;
 
 impl MatchBudget {
-    /// What one URI may cost: some milliseconds.
+    /// Budget for one URI. It takes some milliseconds.
     pub const URI: usize = 2 << 20;
-    /// What all URIs of a request may cost.
+    /// Budget for all URIs of a request.
     pub const REQUEST: usize = 16 << 20;
-    /// What takes so little time that no other thread needs to do it.
+    /// Budget that is small enough to spend without moving the work to another thread.
     pub const QUICK: usize = 64 << 10;
 
-    /// A budget of this many steps.
+    /// Creates a budget of this many steps.
     pub fn new(steps: usize) -> Self {
         Self { left: steps }
     }
 
-    /// Runs `work` with a part of what is left, of at most `most` steps.
+    /// Runs `work` with a part of the remaining budget, at most `most` steps.
     pub fn part<T>(&mut self, most: usize, work: impl FnOnce(&mut Self) -> T) -> T {
         let given = self.left.min(most);
         let mut part = Self::new(given);
@@ -33,11 +34,11 @@ impl MatchBudget {
         result
     }
 
-    /// Takes some of what is left; all of it if that is less.
+    /// Spends `steps`. If fewer are left, spends all of them.
     ///
     /// # Errors
     ///
-    /// Less was left.
+    /// Returns an error if fewer steps are left.
     pub(crate) fn take(&mut self, steps: usize) -> Result<(), MatchBudgetExhausted> {
         let left = self.left.checked_sub(steps);
         self.left = left.unwrap_or_default();
@@ -50,7 +51,7 @@ mod tests {
     use super::*;
 
     impl MatchBudget {
-        /// What is left.
+        /// Returns the remaining steps.
         pub(crate) fn left(&self) -> usize {
             self.left
         }

@@ -11,26 +11,27 @@ use crate::grant::{Grant, ToolOverride};
 use crate::guard::MountPlan;
 use crate::separator::NameSeparator;
 
-/// What applies to a plugin: its grant, clamped to the server's ceilings.
+/// The terms that apply to a plugin: its grant, clamped to the server's ceilings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PluginTerms {
-    /// What applies to each call of the plugin.
+    /// The context of each call of the plugin.
     pub environment: PluginContext,
-    /// What applies instead to calls of single tools, by the tool's name without the prefix.
+    /// Terms of individual tools that replace those of the plugin, by the tool's name without the
+    /// prefix.
     pub tools: BTreeMap<String, ToolTerms>,
-    /// Changes to the definitions of single tools, by the tool's name without the prefix.
+    /// Changes to the definitions of individual tools, by the tool's name without the prefix.
     pub shown: BTreeMap<String, ToolOverride>,
     /// The prefix of its tools' names.
     pub prefix: Option<String>,
-    /// What stands between the prefix and a name.
+    /// The separator between the prefix and a name.
     pub separator: NameSeparator,
-    /// How the arguments of its tools are checked, if the grant says it.
+    /// The strictness with which the arguments of its tools are checked, if the grant sets it.
     pub arguments: Option<ArgumentCheck>,
     /// The rate limit of each tool; `None` means no limit.
     pub rate_limit: Option<ToolRateLimit>,
-    /// Which calls of its tools a person must allow first.
+    /// The tools whose calls require approval.
     pub approvals: ToolApprovals,
-    /// Where its mounts and files are.
+    /// The resolved locations of its mounts and files.
     pub places: MountPlan,
     /// SHA-256 of the text of the grant; `None` if there is none.
     pub grant: Option<Digest>,
@@ -39,7 +40,8 @@ pub struct PluginTerms {
 }
 
 impl PluginTerms {
-    /// Has all calls of the plugin send their HTTP requests, make their TCP connections and keep their state here.
+    /// Sets the shared state for HTTP requests, TCP connections and the key-value store in all call
+    /// contexts of the plugin.
     pub(crate) fn share(&mut self, requests: &PluginHttp, connections: &PluginConnections, key_value: &KeyValue) {
         let tools = self.tools.values_mut().map(|tool| &mut tool.environment);
         for environment in tools.chain([&mut self.environment]) {
@@ -53,7 +55,7 @@ impl PluginTerms {
 /// The terms of one tool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolTerms {
-    /// What applies to each call of the tool.
+    /// The context of each call of the tool.
     pub environment: PluginContext,
     /// The keys of `[tools.NAME.limits]` that the grant sets.
     pub own: Vec<&'static str>,

@@ -1,4 +1,4 @@
-//! A prompt that is a file of text: a message of the user, with `{{argument}}` where the values go.
+//! A prompt in a text file: one user message, with `{{argument}}` as the placeholders of values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,26 +13,26 @@ use toolbay_model::{
 use crate::front_matter::FrontMatter;
 use crate::prompt_entry::PromptEntry;
 
-/// Longest name of an argument, in bytes.
+/// Maximum length of an argument name, in bytes.
 const LONGEST: usize = 128;
 
-/// The white space that can be around a name.
+/// The white space that may surround a name.
 const BLANK: [char; 2] = [' ', '\t'];
 
-/// Most names in a remark.
+/// Maximum number of names in a remark.
 const NAMED: usize = 5;
 
-/// Longest name in a remark, in bytes.
+/// Maximum length of a name in a remark, in bytes.
 const SHOWN: usize = 64;
 
-/// A prompt that is a file of text.
+/// A prompt in a text file.
 #[derive(Clone, Debug)]
 pub struct TextPrompt {
-    /// Its definition.
+    /// The definition of the prompt.
     pub entry: Arc<PromptEntry>,
-    /// What the message consists of.
+    /// The parts of the message.
     pieces: Box<[TemplatePiece]>,
-    /// The bytes of all that is kept of the file.
+    /// The size of everything retained from the file, in bytes.
     size: usize,
 }
 
@@ -43,7 +43,7 @@ enum TemplatePiece {
     Value(Box<str>),
 }
 
-/// Equal if clients get the same.
+/// Two prompts are equal if they are the same for clients.
 impl PartialEq for TextPrompt {
     fn eq(&self, other: &Self) -> bool {
         self.entry.prompt == other.entry.prompt && self.pieces == other.pieces
@@ -51,11 +51,12 @@ impl PartialEq for TextPrompt {
 }
 
 impl TextPrompt {
-    /// Reads the text of the file of the prompt `name`. Returns it with warnings.
+    /// Parses the file of the prompt `name`. Also returns warnings.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, which begins with the number of the line and a colon if it is about one.
+    /// Returns a message that describes the problem. It begins with the line number and a colon if
+    /// it concerns one line.
     pub(crate) fn parse(name: &str, text: &str) -> Result<(Self, Vec<String>), String> {
         let (matter, body) = FrontMatter::of(text).map_err(|(line, why)| format!("{line}: {why}"))?;
         let mut remarks: Vec<String> = matter.unknown().into_iter().collect();
@@ -107,12 +108,12 @@ impl TextPrompt {
         Ok((Self { entry: Arc::new(entry), pieces: pieces.into(), size }, remarks))
     }
 
-    /// The prompt with these arguments, at most `most` bytes long (`limits.output`). Arguments that it does not have are
-    /// ignored, and those that are missing are empty: see [`PromptEntry::violations`].
+    /// Renders the prompt with these arguments, in at most `most` bytes (`limits.output`). Unknown
+    /// arguments are ignored, and missing ones are empty: see [`PromptEntry::violations`].
     ///
     /// # Errors
     ///
-    /// It would be longer.
+    /// Returns an error if the result would be larger.
     pub fn fill(&self, arguments: &BTreeMap<String, String>, most: ByteSize) -> Result<PromptOutput, CallError> {
         let texts = || {
             self.pieces.iter().map(|piece| match piece {
@@ -120,11 +121,12 @@ impl TextPrompt {
                 TemplatePiece::Value(name) => arguments.get(&**name).map_or("", String::as_str),
             })
         };
-        // A value can stand in many places: the length is known before anything is copied.
+        // A value can occur in many places, so the length is computed before anything is copied.
         if texts().map(str::len).fold(0, usize::saturating_add) as u64 > most.as_u64() {
             return Err(CallError::Limit { limit: Limit::Output(most), tool: None });
         }
-        // Each value alone: a control sequence that one begins must not end in the text after it.
+        // Each value is cleaned separately: a control sequence that starts in a value must not end
+        // in the text after it.
         let text: String = texts().map(clean).collect();
         let body = ContentBody::Text(text);
         let content = ContentBlock { body, audience: Vec::new(), priority: None, last_modified: None };
@@ -132,18 +134,19 @@ impl TextPrompt {
         Ok(PromptOutput { description: self.entry.prompt.description.clone(), messages, meta: Map::new() })
     }
 
-    /// The bytes of all that is kept of the file.
+    /// Returns the size of everything retained from the file, in bytes.
     pub(crate) fn size(&self) -> usize {
         self.size
     }
 }
 
-/// Takes a text apart at its `{{argument}}`. Also returns the names between such braces that are not arguments. Goes once
-/// from the left to the right.
+/// Splits a text at its `{{argument}}` placeholders. Also returns the names in such braces that are
+/// not arguments. Scans the text once, from left to right.
 fn pieces(text: &str, is_argument: impl Fn(&str) -> bool) -> (Vec<TemplatePiece>, BTreeSet<String>) {
     let (mut pieces, mut unknown) = (Vec::new(), BTreeSet::new());
     let mut closing = ClosingBraces::default();
-    // Where the text begins that is in no piece yet, and where the next pair of braces is looked for.
+    // Start of the text that is not in a piece yet, and position from which to search for the next
+    // braces.
     let (mut plain, mut from) = (0, 0);
     while let Some(open) = text.get(from..).and_then(|rest| rest.find("{{")).map(|at| from + at) {
         let named = closing.after(text, open + 2).filter(|(name, _)| name.len() <= LONGEST && is_name(name));
@@ -157,7 +160,7 @@ fn pieces(text: &str, is_argument: impl Fn(&str) -> bool) -> (Vec<TemplatePiece>
             }
             named => {
                 unknown.extend(named.map(|(name, _)| name.to_owned()));
-                // The second brace may begin another pair.
+                // The second brace may start another pair.
                 from = open + 1;
             }
         }
@@ -168,19 +171,20 @@ fn pieces(text: &str, is_argument: impl Fn(&str) -> bool) -> (Vec<TemplatePiece>
     (pieces, unknown)
 }
 
-/// The `}}` that comes next. It is looked for once, however many braces open before it.
+/// The next `}}`. It is searched for once, however many braces open before it.
 #[derive(Default)]
 struct ClosingBraces {
-    /// Where it is; `None` before the first one was looked for.
+    /// Its position; `None` before the first search.
     at: Option<usize>,
-    /// Where the text before it ends, without the white space.
+    /// End of the text before it, without trailing white space.
     ends: usize,
-    /// There are no more.
+    /// True if there are no more.
     over: bool,
 }
 
 impl ClosingBraces {
-    /// The name in braces that begins at `start`, and where the text goes on after them. `start` never decreases.
+    /// Returns the name in braces that starts at `start`, and the position after the closing
+    /// braces. `start` must not decrease between calls.
     fn after<'a>(&mut self, text: &'a str, start: usize) -> Option<(&'a str, usize)> {
         if !self.over && self.at.is_none_or(|at| at < start) {
             self.at = text.get(start..).and_then(|rest| rest.find("}}")).map(|at| start + at);
@@ -188,7 +192,7 @@ impl ClosingBraces {
             self.ends = text.get(..self.at.unwrap_or_default()).unwrap_or_default().trim_end_matches(BLANK).len();
         }
         let at = self.at?;
-        // Where nothing but white space is in between, the name is empty.
+        // If there is only white space in between, the name is empty.
         let name = text.get(start..self.ends).unwrap_or_default().trim_start_matches(BLANK);
         Some((name, at + 2))
     }
@@ -259,7 +263,8 @@ Review this {{language}} code: {{ code }}
         assert_eq!(remarks[1..], ["its text has no place for the argument a; write {{NAME}} where it goes"]);
     }
 
-    /// The same, looking for the end of each pair of braces anew.
+    /// Splits a text like the function under test, but searches for the end of each pair of braces
+    /// again.
     fn slowly(text: &str) -> Vec<TemplatePiece> {
         let (mut pieces, mut plain, mut rest) = (Vec::new(), String::new(), text);
         while let Some((before, after)) = rest.split_once("{{") {
@@ -292,12 +297,13 @@ Review this {{language}} code: {{ code }}
 
     #[test]
     fn a_text_of_braces_is_read_once() {
-        // If each pair of braces had its end looked for, or the space before that cut off, these would take minutes.
+        // These would take minutes if the end of each pair of braces were searched for, or the
+        // white space before it trimmed, again.
         let most = 256 << 10;
         for (text, number) in [
             ("{".repeat(most), 1),
             ("{{a".repeat(most / 3), 1),
-            // The last pair of braces has an end.
+            // The last pair of braces is closed.
             (format!("{}{}}}}}", "{{a".repeat(most / 6), " ".repeat(most / 2)), 2),
             ("{{ ".repeat(most / 3), 1),
         ] {

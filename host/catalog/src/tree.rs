@@ -1,4 +1,4 @@
-//! What is in a folder of plain files beside the plugins: names and stamps, as far as the files are to be offered.
+//! Scans a folder of plain files next to the plugins: the names and stamps of the files to offer.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,60 +12,62 @@ use toolbay_model::text::{line, thousands};
 use crate::beneath::{open_file, open_folder, open_root};
 use crate::stamp::FileStamp;
 
-/// How deep folders can be nested.
+/// Maximum nesting depth of folders.
 const DEPTH: usize = 16;
 
-/// Entries that are looked at for each file that may be offered: others are hidden, for example.
+/// Maximum number of inspected entries per allowed file. Some entries are not offered, such as
+/// hidden files.
 const ENTRIES: usize = 4;
 
-/// Most notes about single files. The others are counted.
+/// Maximum number of notes about individual files. Further notes are only counted.
 const NOTES: usize = 20;
 
-/// Longest name in a note, in bytes.
+/// Maximum length of a name in a note, in bytes.
 const SHOWN: usize = 200;
 
-/// What a folder of plain files is for.
+/// The purpose of a folder of plain files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TreeKind {
-    /// `<id>.prompts`: the files in it that end in `.md`.
+    /// `<id>.prompts`: the files directly in it that end in `.md`.
     Prompts,
-    /// `<id>.resources`: all files in it and in its folders.
+    /// `<id>.resources`: all files in it and in its subfolders.
     Resources,
-    /// `<id>.skill`: the same.
+    /// `<id>.skill`: all files in it and in its subfolders.
     Skill,
 }
 
 impl TreeKind {
-    /// What raises the number of files, in words.
+    /// Returns a hint about the configuration key that raises the number of files.
     fn raise(self) -> &'static str {
         match self {
             Self::Prompts => " (to allow more, raise describe.prompts)",
             Self::Resources => " (to allow more, raise describe.resources)",
-            // Clients need not take more.
+            // Clients need not accept more.
             Self::Skill => "",
         }
     }
 }
 
-/// What is in a folder of plain files.
+/// The content of a folder of plain files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PlainTree {
-    /// The files, by path in the folder.
+    /// The files, by path relative to the folder.
     pub(crate) files: BTreeMap<String, FileStamp>,
-    /// The folders that were looked into, by path in the folder, with device and inode. That of the folder itself is "".
+    /// The scanned folders, with device and inode, by path relative to the folder. The path of the
+    /// folder itself is "".
     pub(crate) folders: BTreeMap<String, (u64, u64)>,
     /// Files that are not offered but were probably meant to be, with the reason.
     pub(crate) notes: Vec<String>,
-    /// Why nothing in the folder can be offered.
+    /// The reason why nothing in the folder can be offered.
     pub(crate) flaw: Option<TreeError>,
 }
 
-/// Why nothing in a folder can be offered.
+/// The reason why nothing in a folder can be offered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TreeError {
-    /// It lasts until somebody changes something.
+    /// A reason that persists until the files change.
     Lasting(String),
-    /// It may pass, such as too many open files.
+    /// A transient reason, such as too many open files.
     Passing(String),
 }
 
@@ -78,8 +80,9 @@ impl TreeError {
     }
 }
 
-/// Looks at everything in the folder at `path`, of which at most `most` files may be offered; `None` if there is no such
-/// folder. An error is part of what is found: it belongs to this folder, and no other plugin waits for its end.
+/// Scans the folder at `path`, in which at most `most` files may be offered; `None` if there is no
+/// such folder. An error is part of the result: it concerns only this folder, and other plugins do
+/// not wait until it is resolved.
 pub(crate) fn scan(path: &Path, kind: TreeKind, most: usize) -> Option<PlainTree> {
     let root = match open_root(path) {
         Ok(root) => root,
@@ -100,7 +103,8 @@ pub(crate) fn scan(path: &Path, kind: TreeKind, most: usize) -> Option<PlainTree
         }
     };
     if flaw.is_some() {
-        // What was seen first is a matter of chance. That it is the same folder as before is not.
+        // The order of the scan is arbitrary, so partial results would differ between scans. The
+        // identity of the folder itself is stable.
         let folders = tree.folders.into_iter().filter(|(path, _)| path.is_empty()).collect();
         return Some(PlainTree { folders, flaw, ..PlainTree::default() });
     }
@@ -113,10 +117,10 @@ pub(crate) fn scan(path: &Path, kind: TreeKind, most: usize) -> Option<PlainTree
     Some(PlainTree { notes, ..tree })
 }
 
-/// Why nothing in a folder is offered, or not now.
+/// The reason why a scan stopped early.
 enum ScanStop {
     Excess,
-    /// The folder that was looked into cannot be read.
+    /// The scanned folder cannot be read.
     Unreadable(Errno),
 }
 
@@ -130,7 +134,7 @@ struct TreeScan<'a> {
 }
 
 impl TreeScan<'_> {
-    /// Looks into one folder, whose path ends in a slash unless it is the root.
+    /// Scans one folder. Its `path` ends in a slash, unless it is the root.
     fn look(&mut self, folder: &OwnedFd, path: &str, depth: usize) -> Result<(), ScanStop> {
         let stat = fstat(folder).map_err(ScanStop::Unreadable)?;
         self.tree.folders.insert(path.trim_end_matches('/').to_owned(), (stat.st_dev, stat.st_ino));
@@ -144,7 +148,7 @@ impl TreeScan<'_> {
             if self.visited > self.most.saturating_mul(ENTRIES).saturating_add(ENTRIES) {
                 return Err(ScanStop::Excess);
             }
-            // Hidden files, and those that editors keep.
+            // Hidden files, and backups of editors.
             if name.starts_with(b".") || name.ends_with(b"~") {
                 continue;
             }
@@ -156,7 +160,8 @@ impl TreeScan<'_> {
                 Ok(stat) => stat,
                 // It was deleted after it was listed.
                 Err(Errno::NOENT) => continue,
-                // Names can be listed, and what they stand for cannot be looked at: so it is with all of them.
+                // Entries can be listed but not inspected. The same applies to all entries of the
+                // folder.
                 Err(error) => return Err(ScanStop::Unreadable(error)),
             };
             self.entry(folder, path, name, &stat, depth)?;
@@ -197,7 +202,7 @@ impl TreeScan<'_> {
                     }
                     looked => looked,
                 },
-                // It was deleted or replaced after it was listed: that is another event.
+                // It was deleted or replaced after it was listed: that causes another event.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(()),
                 Err(error) => self.unreadable(path, name, error),
             };
@@ -229,7 +234,7 @@ impl TreeScan<'_> {
         if self.tree.files.len() > self.most { Err(ScanStop::Excess) } else { Ok(()) }
     }
 
-    /// What a link leads to, if it is a file.
+    /// Returns the stamp of the target of a link, if it is a regular file.
     fn linked(&self, path: &str) -> Result<Option<FileStamp>, Errno> {
         let stat = fstat(open_file(self.root, path)?)?;
         let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
@@ -247,7 +252,8 @@ impl TreeScan<'_> {
     }
 }
 
-/// What to say of an error that lasts until somebody changes something; `None` for others, such as too many open files.
+/// Describes an error that persists until the files change; `None` for others, such as too many
+/// open files.
 fn lasting(error: Errno) -> Option<String> {
     matches!(error, Errno::ACCESS | Errno::PERM | Errno::LOOP | Errno::NAMETOOLONG)
         .then(|| format!("cannot be read: {}", io::Error::from(error).kind()))
@@ -293,7 +299,7 @@ mod tests {
         let tree = tree(TreeKind::Resources, 10, |root| {
             fs::create_dir(root.join("..data")).unwrap();
             fs::write(root.join("..data/a"), "x").unwrap();
-            // As Kubernetes mounts a ConfigMap.
+            // The layout in which Kubernetes mounts a ConfigMap.
             symlink("..data/a", root.join("a")).unwrap();
             symlink("../outside", root.join("out")).unwrap();
             symlink("/etc/passwd", root.join("absolute")).unwrap();

@@ -1,29 +1,31 @@
-//! The URIs of resources: what one may consist of, and how a file's path becomes one.
+//! The URIs of resources: their syntax, and their construction from the path of a file.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use toolbay_model::text::thousands;
 use toolbay_model::uri::check_authority;
 
-/// Longest URI, in bytes.
+/// Maximum length of a URI, in bytes.
 pub(crate) const LONGEST: usize = 2 << 10;
 
-/// The scheme of plain files. No plugin can use it: it would speak in the name of the operator's files.
+/// The scheme of plain files. Plugins cannot use it, because they could impersonate the operator's
+/// files.
 pub(crate) const SCHEME: &str = "toolbay";
 
-/// The scheme of the files of skills, which no plugin can use either.
+/// The scheme of the files of skills. Plugins cannot use it either.
 pub(crate) const SKILLS: &str = "skill";
 
 /// The scheme of views.
 pub(crate) const VIEWS: &str = "ui";
 
-/// What is encoded in a segment of a path: everything that RFC 3986 does not call unreserved.
+/// The characters that are percent-encoded in a path segment: all that are not unreserved in RFC
+/// 3986.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Checks an absolute URI (RFC 3986).
 ///
 /// # Errors
 ///
-/// What is wrong with it: the end of a sentence that begins with the URI.
+/// Returns a description of the problem: the end of a sentence that begins with the URI.
 pub(crate) fn check(uri: &str) -> Result<(), String> {
     if uri.len() > LONGEST {
         let [length, most] = [uri.len(), LONGEST].map(|n| thousands(n as u64));
@@ -38,11 +40,11 @@ pub(crate) fn check(uri: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The scheme of a URI or of a URI template.
+/// Returns the scheme of a URI or of a URI template.
 ///
 /// # Errors
 ///
-/// It has none: the end of a sentence that begins with the URI.
+/// Returns an error if it has none: the end of a sentence that begins with the URI.
 pub(crate) fn scheme(uri: &str) -> Result<&str, String> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
     match uri.split_once(':') {
@@ -59,7 +61,7 @@ pub(crate) fn scheme(uri: &str) -> Result<&str, String> {
 ///
 /// # Errors
 ///
-/// What is wrong with it: the end of a sentence that begins with the URI.
+/// Returns a description of the problem: the end of a sentence that begins with the URI.
 pub(crate) fn check_characters(text: &str) -> Result<(), String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(c);
     if let Some(other) = text.chars().find(|c| !allowed(*c)) {
@@ -71,20 +73,22 @@ pub(crate) fn check_characters(text: &str) -> Result<(), String> {
     if parts.all(is_hex) { Ok(()) } else { Err("contains a \"%\" without two hexadecimal digits after it".into()) }
 }
 
-/// What a character of a URI means for whoever takes the URI, or a part of it, for a path.
+/// The role of a character if the URI, or a part of it, is used as a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UriCharacter {
-    /// `/`, `?` or `#`, which end a simple variable of a template.
+    /// `/`, `?` or `#`, which end the value of a simple template variable.
     Delimiter,
-    /// Another end of a segment: percent-encoded, a backslash, or a delimiter within a query.
+    /// Another end of a segment: a percent-encoded delimiter, a backslash, or a delimiter within a
+    /// query.
     Separator,
-    /// A dot, also percent-encoded.
+    /// A dot, possibly percent-encoded.
     Dot,
-    /// Any other.
+    /// Any other character.
     Other,
 }
 
-/// The characters of `text`, each with its length in bytes: one that is percent-encoded has three.
+/// Returns the characters of `text`, each with its length in bytes, which is 3 for a
+/// percent-encoded one.
 pub(crate) fn letters(text: &str) -> Vec<(usize, UriCharacter)> {
     let mut letters = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -109,8 +113,8 @@ pub(crate) fn letters(text: &str) -> Vec<(usize, UriCharacter)> {
     letters
 }
 
-/// Whether one of the segments of `text`, or of a part of it such as its query, is `..`, also where it is
-/// percent-encoded: whoever takes the URI for a path would leave the folder that is meant.
+/// Returns whether `text`, or a part of it such as its query, contains the segment `..`, possibly
+/// percent-encoded. A plugin that uses such a URI as a path would leave the intended folder.
 pub(crate) fn climbs(text: &str) -> bool {
     let letters = letters(text);
     let ends =
@@ -118,22 +122,23 @@ pub(crate) fn climbs(text: &str) -> bool {
     letters.split(ends).any(|segment| matches!(segment, [(_, UriCharacter::Dot), (_, UriCharacter::Dot)]))
 }
 
-/// The URI of the file at `path` (segments from a folder of files) of `id`.
+/// Returns the URI of the file at `path` (segments relative to a folder of files) of `id`.
 pub(crate) fn of_file<'a>(id: &str, path: impl IntoIterator<Item = &'a str>) -> String {
     within(SCHEME, id, path)
 }
 
-/// The URI of the file or folder at `path` (segments from its folder) of the skill `name`.
+/// Returns the URI of the file or folder at `path` (segments relative to its folder) of the skill
+/// `name`.
 pub(crate) fn of_skill<'a>(name: &str, path: impl IntoIterator<Item = &'a str>) -> String {
     within(SKILLS, name, path)
 }
 
-/// The URI of the view at `path` (segments from a folder of views) of `id`.
+/// Returns the URI of the view at `path` (segments relative to a folder of views) of `id`.
 pub(crate) fn of_view<'a>(id: &str, path: impl IntoIterator<Item = &'a str>) -> String {
     within(VIEWS, id, path)
 }
 
-/// A plugin's id as a part of a URI.
+/// Percent-encodes a plugin's id as a part of a URI.
 pub(crate) fn encoded(id: &str) -> String {
     utf8_percent_encode(id, ENCODED).to_string()
 }
@@ -147,17 +152,18 @@ fn within<'a>(scheme: &str, root: &str, path: impl IntoIterator<Item = &'a str>)
     uri
 }
 
-/// A URI that is compared with templates: what does not depend on these is done once.
+/// A URI to match against templates, with the results that do not depend on the template.
 #[derive(Debug)]
 pub(crate) struct MatchedUri<'a> {
     pub(crate) text: &'a str,
     letters: Vec<(usize, UriCharacter)>,
-    /// Where each of the letters begins.
+    /// The position of each of the letters, in bytes.
     starts: Vec<usize>,
 }
 
 impl<'a> MatchedUri<'a> {
-    /// `None` if no template can match the text: it is too long, no URI, or has a segment `..`.
+    /// Parses a URI. Returns `None` if no template can match it, because it is too long, is not a
+    /// URI, or contains a segment `..`.
     pub(crate) fn of(text: &'a str) -> Option<Self> {
         if text.len() > LONGEST || check_characters(text).is_err() || climbs(text) {
             return None;
@@ -167,7 +173,8 @@ impl<'a> MatchedUri<'a> {
         Some(Self { text, letters, starts })
     }
 
-    /// The letters from the byte with this number on. One begins there: what templates begin with ends in no half letter.
+    /// Returns the letters from the byte position `at` on. A letter starts there, because the
+    /// prefix of a template does not end within a percent-encoded character.
     pub(crate) fn letters_from(&self, at: usize) -> &[(usize, UriCharacter)] {
         self.letters.get(self.starts.partition_point(|start| *start < at)..).unwrap_or_default()
     }

@@ -1,28 +1,29 @@
-//! Which of many URI templates a URI matches: only those are tried that begin as it does, and all of them within a budget.
+//! Finds which of many URI templates a URI matches. Only templates with a matching prefix are
+//! tried, all within one budget.
 
 use crate::steps::{MatchBudget, MatchBudgetExhausted};
 use crate::uri::MatchedUri;
 use crate::uri_template::UriTemplate;
 
-/// Many templates, by what they begin with.
+/// An index of URI templates by their prefixes.
 #[derive(Clone, Debug, Default)]
 pub struct UriMatcher {
-    /// In the order of their texts.
+    /// The prefixes, in ascending order of their texts.
     beginnings: Vec<TemplatePrefix>,
 }
 
-/// The templates that begin with the same text.
+/// The templates that have the same prefix.
 #[derive(Clone, Debug)]
 struct TemplatePrefix {
     text: Box<str>,
-    /// The longest other beginning that this one begins with.
+    /// The index of the longest other prefix that is a prefix of this one.
     shorter: Option<usize>,
-    /// The numbers of the templates, in ascending order.
+    /// The indexes of the templates, in ascending order.
     templates: Vec<usize>,
 }
 
 impl UriMatcher {
-    /// Of templates, which are numbered as they come.
+    /// Builds the index. Templates are numbered in the order of the iterator.
     pub(crate) fn of<'a>(templates: impl Iterator<Item = &'a UriTemplate>) -> Self {
         let mut sorted: Vec<(&str, usize)> =
             templates.enumerate().map(|(number, template)| (template.prefix(), number)).collect();
@@ -44,18 +45,20 @@ impl UriMatcher {
         Self { beginnings }
     }
 
-    /// The number of the first template that `uri` matches; `templates` are the same as before.
+    /// Returns the number of the first template that `uri` matches. `templates` must return the
+    /// templates from which the index was built.
     ///
     /// # Errors
     ///
-    /// The budget is used up.
+    /// Returns an error if the budget is exhausted.
     pub(crate) fn first<'a>(
         &self,
         uri: &str,
         templates: impl Fn(usize) -> Option<&'a UriTemplate>,
         steps: &mut MatchBudget,
     ) -> Result<Option<usize>, MatchBudgetExhausted> {
-        // Whatever the URI begins with sorts before it, and what is between the two begins with that as well.
+        // Every prefix of the URI sorts before it, and all texts between the two begin with that
+        // prefix.
         let last = self.beginnings.partition_point(|beginning| *beginning.text <= *uri);
         let Some(mut at) = last.checked_sub(1) else { return Ok(None) };
         steps.take(uri.len())?;
@@ -124,7 +127,7 @@ mod tests {
         let uri = format!("a:{}yx", "x".repeat(2000));
         let mut steps = MatchBudget::new(MatchBudget::URI);
         let matching = UriMatcher::of(many.iter());
-        // It matches the first one: no work is done for the others.
+        // It matches the first one, so no work is spent on the others.
         assert_eq!(matching.first(&uri, |number| many.get(number), &mut steps), Ok(Some(0)));
         assert!(steps.left() > MatchBudget::URI - 100_000, "{steps:?}");
         let body = (0..14).map(|n| format!("{{+w{n}}}x")).collect::<Vec<_>>().concat();

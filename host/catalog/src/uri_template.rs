@@ -1,8 +1,8 @@
-//! URI templates (RFC 6570, level 1, and `{+name}`): which URIs they stand for.
+//! URI templates (RFC 6570, level 1, and `{+name}`) and how URIs match them.
 //!
-//! A URI matches if it can be taken apart into the template's texts and non-empty values of its variables. All ways to do
-//! that are followed at once, from the left to the right, so that the time grows with the length of the URI and not with
-//! the number of ways.
+//! A URI matches if it can be split into the texts of the template and non-empty values of its
+//! variables. All possible splits are followed at once, from left to right, so that the time grows
+//! with the length of the URI and not with the number of splits.
 
 use std::collections::HashSet;
 
@@ -12,38 +12,39 @@ use toolbay_model::uri::check_authority;
 use crate::steps::{MatchBudget, MatchBudgetExhausted};
 use crate::uri::{MatchedUri, UriCharacter, check_characters, climbs, scheme};
 
-/// Longest template, in bytes.
+/// Maximum length of a template, in bytes.
 const TEMPLATE: usize = 1 << 10;
 
-/// Most variables of a template. Each is one pass over a URI.
+/// Maximum number of variables of a template. Each takes one pass over a URI.
 const VARIABLES: usize = 16;
 
-/// Longest name of a variable, in bytes.
+/// Maximum length of a variable name, in bytes.
 const NAME: usize = 64;
 
 /// A URI template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UriTemplate {
-    /// What every URI begins with.
+    /// The text before the first variable.
     prefix: Box<str>,
-    /// The variables, each with the text after it.
+    /// The variables, each with the text that follows it.
     parts: Box<[TemplatePart]>,
 }
 
-/// A variable and the text after it.
+/// A variable and the text that follows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct TemplatePart {
     name: Box<str>,
-    /// Whether its value can contain any character.
+    /// True if its value can contain any character.
     reserved: bool,
     text: TextSearch,
 }
 
-/// A text to find (Knuth, Morris and Pratt).
+/// A text to search for (Knuth-Morris-Pratt).
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct TextSearch {
     text: Box<[u8]>,
-    /// For each beginning of the text that was found: the length of its longest end that the text begins with.
+    /// The failure function: for each prefix of the text, the length of its longest proper suffix
+    /// that is also a prefix.
     back: Box<[usize]>,
 }
 
@@ -52,7 +53,7 @@ impl UriTemplate {
     ///
     /// # Errors
     ///
-    /// What is wrong with it: the end of a sentence that begins with the template.
+    /// Returns a description of the problem: the end of a sentence that begins with the template.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > TEMPLATE {
             let [length, most] = [text.len(), TEMPLATE].map(|n| thousands(n as u64));
@@ -63,7 +64,7 @@ impl UriTemplate {
             return Err("has no variable, such as {id}; list it as a resource".into());
         }
         scheme(prefix)?;
-        // What a variable may continue is not known.
+        // An authority that a variable may continue cannot be checked.
         if prefix.split_once("://").is_some_and(|(_, rest)| rest.contains(['/', '?', '#'])) {
             check_authority(prefix)?;
         }
@@ -88,7 +89,7 @@ impl UriTemplate {
         for text in [prefix].into_iter().chain(parts.iter().map(|part| part.text.as_str())) {
             check_characters(text)?;
         }
-        // Where the texts alone climb, no URI could match.
+        // If the texts already contain the segment, no URI could match.
         if climbs(text) {
             return Err("contains the segment \"..\"".into());
         }
@@ -99,27 +100,29 @@ impl UriTemplate {
         Ok(Self { prefix: prefix.into(), parts: parts.into() })
     }
 
-    /// The names of its variables, from left to right.
+    /// Returns the names of the variables, from left to right.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().map(|part| &*part.name)
     }
 
-    /// Whether `uri` is one of those that the template stands for. None that is too long is, and none that contains a
-    /// segment `..`: neither the URI as a whole, nor the value of a variable, which a plugin may take for a path.
+    /// Returns whether `uri` matches the template. A URI that is too long does not match. Neither
+    /// does one with a segment `..`, in the URI as a whole or in the value of a variable, which a
+    /// plugin may use as a path.
     pub fn matches(&self, uri: &str) -> bool {
         MatchedUri::of(uri).is_some_and(|uri| self.matches_within(&uri, &mut MatchBudget::new(usize::MAX)) == Ok(true))
     }
 
-    /// What every URI begins with.
+    /// Returns the text with which every matching URI begins.
     pub(crate) fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// The same within a budget: each pass over the URI costs as many steps as there are characters left.
+    /// Like [`Self::matches`], but within a budget. Each pass over the URI costs as many steps as
+    /// there are characters left.
     ///
     /// # Errors
     ///
-    /// The budget is used up.
+    /// Returns an error if the budget is exhausted.
     pub(crate) fn matches_within(
         &self,
         uri: &MatchedUri<'_>,
@@ -128,12 +131,12 @@ impl UriTemplate {
         let Some(rest) = uri.text.strip_prefix(&*self.prefix) else { return Ok(false) };
         let (rest, letters) = (rest.as_bytes(), uri.letters_from(self.prefix.len()));
         let end = self.parts.last().map_or(&[][..], |part| &part.text.text);
-        // No value is empty.
+        // Values are not empty.
         let least: usize = self.parts.iter().map(|part| part.text.text.len() + 1).sum();
         if rest.len() < least || !rest.ends_with(end) {
             return Ok(false);
         }
-        // Where what was matched so far can end: before the byte with this number.
+        // The byte positions at which the part matched so far can end.
         let mut ends = vec![false; rest.len() + 1];
         if let Some(first) = ends.first_mut() {
             *first = true;
@@ -173,7 +176,8 @@ impl TemplatePart {
         Ok(Self { name: name.into(), reserved, text: TextSearch::new(text) })
     }
 
-    /// Where a value can end that begins where `starts` says: after one or more characters.
+    /// Returns the positions at which a value can end that begins at one of `starts`. A value has
+    /// at least one character.
     fn value_ends(&self, letters: &[(usize, UriCharacter)], starts: &[bool]) -> Vec<bool> {
         let mut ends = vec![false; starts.len()];
         let mut segments = SegmentStates::default();
@@ -193,11 +197,11 @@ impl TemplatePart {
     }
 }
 
-/// What the last segments of the values can be that were begun so far, over all ways.
+/// The possible states of the last segment of a value, over all splits that are followed.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a state that can be combined with the others")]
 struct SegmentStates {
-    /// Nothing yet.
+    /// Empty.
     fresh: bool,
     /// `.`.
     dot: bool,
@@ -212,7 +216,7 @@ impl SegmentStates {
         let Self { fresh, dot, dots, other } = self;
         match letter {
             UriCharacter::Dot => Self { fresh: false, dot: fresh, dots: dot, other: dots || other },
-            // A value with the segment `..` is no value.
+            // A value that contains the segment `..` is invalid.
             UriCharacter::Delimiter | UriCharacter::Separator => {
                 Self { fresh: fresh || dot || other, ..Self::default() }
             }
@@ -244,11 +248,11 @@ impl TextSearch {
     }
 
     fn as_str(&self) -> &str {
-        // It was made of a text.
+        // It was created from a `str`.
         std::str::from_utf8(&self.text).unwrap_or_default()
     }
 
-    /// Where the text can end if it begins where `starts` says.
+    /// Returns the positions at which the text can end if it begins at one of `starts`.
     fn after(&self, uri: &[u8], starts: &[bool]) -> Vec<bool> {
         if self.text.is_empty() {
             return starts.to_vec();
@@ -265,7 +269,8 @@ impl TextSearch {
     }
 }
 
-/// How much of the beginning of `text` has been found after `byte`, if it was `found` before.
+/// Returns the length of the prefix of `text` that matches after `byte`, if `found` bytes matched
+/// before it.
 fn step(text: &[u8], back: &[usize], mut found: usize, byte: u8) -> usize {
     loop {
         if text.get(found) == Some(&byte) {
@@ -338,7 +343,7 @@ mod tests {
         ] {
             assert!(!matches("x://{+path}", uri), "{uri}");
         }
-        // A plugin takes the value for a path, and not the whole.
+        // A plugin uses the value as a path, and not the whole URI.
         for (template, uri) in [
             ("x://file-{+path}", "x://file-../b"),
             ("x://file-{+path}", "x://file-%2e%2e%2fb"),
@@ -405,7 +410,7 @@ mod tests {
 
     #[test]
     fn the_worst_uri_takes_as_long_as_any_other() {
-        // With all ways tried one after the other, this would take longer than the universe has existed.
+        // Trying all splits one after the other would take longer than the age of the universe.
         let template =
             UriTemplate::parse(&format!("x:{}b", (0..16).fold(String::new(), |all, n| format!("{all}{{+v{n}}}a"))))
                 .unwrap();
@@ -414,7 +419,7 @@ mod tests {
         assert!(!template.matches(&uri));
     }
 
-    /// The same by trying all ways, for short texts.
+    /// Like [`UriTemplate::matches`], but tries all splits. Only for short texts.
     fn slowly(parts: &[TemplatePart], rest: &[u8]) -> bool {
         let Some((part, others)) = parts.split_first() else { return rest.is_empty() };
         (1..=rest.len())

@@ -1,8 +1,9 @@
-//! Views: pages of a plugin that a client shows with a tool's result (MCP Apps, `io.modelcontextprotocol/ui`).
+//! Views: pages of a plugin that a client shows with a tool's result (MCP Apps,
+//! `io.modelcontextprotocol/ui`).
 //!
-//! A view runs in the user's client and not in the sandbox. What it may reach there is decided by the client, by what the
-//! server tells it in `_meta.ui`. So of a view's `_meta` nothing passes but members that are known, and of these only what
-//! the grant allows.
+//! A view runs in the user's client and not in the sandbox. The client decides what the view may
+//! access, based on the `_meta.ui` that the server sends. Therefore, only known members of a view's
+//! `_meta` are passed on, limited to what the grant allows.
 
 use std::collections::BTreeMap;
 
@@ -19,19 +20,19 @@ pub(crate) const MIME_TYPE: &str = "text/html;profile=mcp-app";
 /// The member of `_meta` for tools and resources.
 pub(crate) const MEMBER: &str = "ui";
 
-/// What the URIs of views begin with.
+/// The beginning of the URIs of views.
 const PREFIX: &str = "ui://";
 
-/// Most entries of a list.
+/// Maximum number of entries of a list.
 const ENTRIES: usize = 64;
 
-/// Most warnings about one view.
+/// Maximum number of warnings about one view.
 const MISTAKES: usize = 8;
 
-/// Longest part of an entry in a warning, in bytes.
+/// Maximum length of an entry in a warning, in bytes.
 const SHOWN: usize = 200;
 
-/// The lists of origins: as MCP has them, and what they become.
+/// The lists of origins: the name in MCP, the parser of an entry, and the list in the access.
 const ORIGINS: [(&str, OriginParser, OriginSlot); 4] = [
     ("connectDomains", WebOrigin::parse, |access| &mut access.connect),
     ("resourceDomains", loading_origin, |access| &mut access.resources),
@@ -42,22 +43,23 @@ const ORIGINS: [(&str, OriginParser, OriginSlot); 4] = [
 type OriginParser = fn(&str) -> Result<WebOrigin, String>;
 type OriginSlot = fn(&mut UiAccess) -> &mut Vec<WebOrigin>;
 
-/// Whether a resource with this URI is a view. A scheme in capital letters is one that no client should take for a view,
-/// and one might.
+/// Returns whether a resource with this URI is a view. The comparison ignores case: clients should
+/// not treat a scheme in capital letters as a view, but one might.
 pub(crate) fn is_view(uri: &str) -> bool {
     uri::scheme(uri).is_ok_and(|scheme| scheme.eq_ignore_ascii_case(uri::VIEWS))
 }
 
-/// The first part of a view's URI: the plugin that it belongs to if there is one of this name.
+/// Returns the first part of a view's URI: the id of the plugin that owns it, if there is such a
+/// plugin.
 fn authority(uri: &str) -> Option<&str> {
     uri.strip_prefix(PREFIX)?.split(['/', '?', '#']).next()
 }
 
-/// Checks that the URI of a view, or a template of such URIs, says plainly to whom it belongs.
+/// Checks that the URI of a view, or a template of such URIs, names its owner unambiguously.
 ///
 /// # Errors
 ///
-/// What is wrong with it: the end of a sentence about the resource.
+/// Returns a description of the problem: the end of a sentence about the resource.
 pub(crate) fn check_authority(uri: &str) -> Result<(), String> {
     if !is_view(uri) {
         return Ok(());
@@ -75,7 +77,7 @@ pub(crate) fn check_authority(uri: &str) -> Result<(), String> {
     Err(format!("a view cannot have {part} between {PREFIX:?} and the first \"/\"; write the plugin's name there"))
 }
 
-/// To whom views belong: the ids of all plugins, by the form in which names are compared.
+/// The owners of views: the ids of all plugins, by their lower-case form.
 pub(crate) struct ViewOwners<'a>(BTreeMap<String, Vec<&'a str>>);
 
 impl<'a> ViewOwners<'a> {
@@ -87,8 +89,8 @@ impl<'a> ViewOwners<'a> {
         Self(owners)
     }
 
-    /// The plugin to which the view at `uri` belongs, if it is another one than `own`. Percent-encoding and capital letters
-    /// make no difference, unless they are all that tells two plugins apart.
+    /// Returns the plugin that owns the view at `uri`, if it is not `own`. The comparison ignores
+    /// percent-encoding and case, unless two plugins differ only in these.
     pub(crate) fn other_than(&self, own: &str, uri: &str) -> Option<&'a str> {
         let name = percent_decode_str(authority(uri)?).decode_utf8_lossy();
         let alike = self.0.get(&name.to_lowercase())?;
@@ -97,18 +99,18 @@ impl<'a> ViewOwners<'a> {
     }
 }
 
-/// What a view asks for.
+/// The access that a view requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ViewRequest {
     access: UiAccess,
-    /// Whether the client should draw a border around it.
+    /// If set, whether the client should draw a border around the view.
     border: Option<bool>,
-    /// What was left out, and why.
+    /// Warnings about members that were left out.
     pub(crate) mistakes: Vec<String>,
 }
 
 impl ViewRequest {
-    /// Reads the `_meta` of a view. What is malformed is left out.
+    /// Reads the `_meta` of a view. Malformed members are left out.
     pub(crate) fn read(meta: &Map<String, Value>) -> Self {
         let mut wish = Self::default();
         match meta.get(MEMBER) {
@@ -165,19 +167,20 @@ impl ViewRequest {
         }
     }
 
-    /// What it asks to reach and to use.
+    /// Returns the requested access.
     pub(crate) fn access(&self) -> &UiAccess {
         &self.access
     }
 
-    /// The `_meta` that clients get under a grant, and what it denies. Empty if nothing is left.
+    /// Returns the `_meta` for clients under a grant, and the access that the grant denies. The
+    /// `_meta` is empty if nothing is left.
     pub(crate) fn under(&self, grant: &UiAccess) -> (Map<String, Value>, Vec<UiDenied>) {
         let (access, denied) = grant.limit(&self.access);
         (meta(&access, self.border), denied)
     }
 }
 
-/// The `_meta` of a view that may reach this.
+/// Returns the `_meta` of a view with this access.
 pub(crate) fn meta(access: &UiAccess, border: Option<bool>) -> Map<String, Value> {
     let mut access = access.clone();
     let mut csp = Map::new();
@@ -203,7 +206,7 @@ pub(crate) fn meta(access: &UiAccess, border: Option<bool>) -> Map<String, Value
     if ui.is_empty() { Map::new() } else { Map::from_iter([(MEMBER.to_owned(), ui.into())]) }
 }
 
-/// A permission as MCP names it.
+/// Returns the name of a permission in MCP.
 const fn member(permission: UiPermission) -> &'static str {
     match permission {
         UiPermission::Camera => "camera",

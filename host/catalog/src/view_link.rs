@@ -7,31 +7,31 @@ use toolbay_model::text::line;
 use crate::uri;
 use crate::view::MEMBER;
 
-/// The link as it was written before `_meta.ui`. Clients look for both.
+/// The member for the link that predates `_meta.ui`. Clients read both.
 const FLAT: &str = "ui/resourceUri";
 
 /// The members of `_meta` that name a view.
 pub const MEMBERS: [&str; 2] = [MEMBER, FLAT];
 
-/// Who can call a tool.
+/// The possible callers of a tool.
 const AUDIENCES: [&str; 2] = ["model", "app"];
 
-/// Longest part of a text in a warning, in bytes.
+/// Maximum length of a text in a warning, in bytes.
 const SHOWN: usize = 200;
 
-/// What a tool's `_meta` says of views.
+/// The link of a tool to its view, from the tool's `_meta`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ViewLink {
     /// The URI of its view.
     pub(crate) uri: Option<String>,
-    /// Who can call it; empty for both.
+    /// The callers that may call the tool; empty for both.
     visibility: Vec<&'static str>,
-    /// What was left out, and why.
+    /// Warnings about members that were left out.
     pub(crate) mistakes: Vec<String>,
 }
 
 impl ViewLink {
-    /// Takes what a tool's `_meta` says of views out of it.
+    /// Removes the members about views from a tool's `_meta` and parses them.
     pub(crate) fn take(meta: &mut Map<String, Value>) -> Self {
         let mut link = Self::default();
         let flat = meta.remove(FLAT);
@@ -74,12 +74,12 @@ impl ViewLink {
         }
     }
 
-    /// The same tool without a view.
+    /// Returns this link without the URI of the view.
     pub(crate) fn without_uri(&self) -> Self {
         Self { uri: None, ..self.clone() }
     }
 
-    /// Adds what clients are told to the rest of a tool's `_meta`.
+    /// Adds the members for clients to the rest of a tool's `_meta`.
     pub(crate) fn add(&self, meta: &mut Map<String, Value>) {
         let mut ui = Map::new();
         if let Some(uri) = &self.uri {
@@ -94,7 +94,7 @@ impl ViewLink {
         }
     }
 
-    /// A tool's `_meta` with this link in place of its own.
+    /// Returns a tool's `_meta` with this link in place of its own.
     pub(crate) fn put(&self, meta: Option<&JsonText>) -> Option<JsonText> {
         let mut members: Map<_, _> = meta.and_then(|meta| serde_json::from_str(meta.get()).ok()).unwrap_or_default();
         members.remove(MEMBER);
@@ -104,9 +104,11 @@ impl ViewLink {
     }
 }
 
+/// Checks the URI of a view.
+///
 /// # Errors
 ///
-/// Why this is not the URI of a view: the end of a sentence that begins with it.
+/// Returns a description of the problem: the end of a sentence that begins with the URI.
 fn check(text: &str) -> Result<(), String> {
     uri::check(text)?;
     if text.strip_prefix(uri::VIEWS).is_some_and(|rest| rest.starts_with("://")) {

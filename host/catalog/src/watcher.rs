@@ -1,4 +1,5 @@
-//! Watches the plugin folder and reports that something changed. The only module that knows `notify`.
+//! Watches the plugin folder and reports that something changed. The only module that uses
+//! `notify`.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
@@ -13,38 +14,39 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// How long events are collected before they are reported, because one write causes many. The reloader itself waits
-/// until the folder is quiet.
+/// Time for which events are collected before they are reported, because one write causes many
+/// events. The reloader itself waits until the folder is quiet.
 const GATHER: Duration = Duration::from_millis(20);
 
-/// Most folders with plain files that are watched. Changes in the others are found by the next scan.
+/// Maximum number of watched folders with plain files. Changes in other folders are found by the
+/// next scan.
 const WITHIN: usize = 4096;
 
-/// Folders whose watches are set before other tasks have their turn.
+/// Number of watches that are set before the task yields to others.
 const TURN: usize = 32;
 
 /// The changes since the last report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FolderChanges {
-    /// The names in the folder that events mentioned, also by what is below them. The reloader reads these files even if
-    /// their stamps are unchanged.
+    /// The names in the folder that events mentioned, directly or through paths below them. The
+    /// reloader reads these files even if their stamps are unchanged.
     pub names: HashSet<OsString>,
 }
 
-/// Watches until it is dropped.
+/// Watches a folder until it is dropped.
 pub struct FolderWatcher {
     events: RecommendedWatcher,
     folder: PathBuf,
-    /// Device and inode of the folder that is watched; `None` if there is none.
+    /// Device and inode of the watched folder; `None` if there is none.
     watched: Option<(u64, u64)>,
-    /// Whether the log says that it cannot be watched.
+    /// True if a warning that the folder cannot be watched has been logged.
     complained: bool,
     inbox: Arc<EventInbox>,
-    /// The folders in it that are watched, with device and inode.
+    /// The watched folders in it, with device and inode.
     within: BTreeMap<PathBuf, (u64, u64)>,
 }
 
-/// The set in which events are collected. It is bounded by the number of names, not of events.
+/// Collects events. Its size is bounded by the number of names, not of events.
 #[derive(Default)]
 struct EventInbox {
     changes: Mutex<PendingEvents>,
@@ -57,7 +59,8 @@ struct PendingEvents {
     /// The time of the first event.
     since: Option<Instant>,
     any: bool,
-    /// The folder itself was moved, deleted or created, so its watch may belong to an old one.
+    /// True if the folder itself was moved, deleted or created, so that its watch may belong to the
+    /// old one.
     moved: bool,
 }
 
@@ -66,7 +69,7 @@ impl FolderWatcher {
     ///
     /// # Errors
     ///
-    /// The operating system refuses to watch; the text says what to do.
+    /// Returns an error with advice if the operating system refuses to watch.
     pub fn new(folder: &Path) -> Result<Self, String> {
         let inbox = Arc::new(EventInbox::default());
         // Events contain paths in the form in which they were watched. Only an absolute path always has a parent to
@@ -82,11 +85,12 @@ impl FolderWatcher {
         Ok(watcher)
     }
 
-    /// Watches files, and folders with everything in them. Reports only that something changed, not what.
+    /// Watches files, and folders with everything in them. Reports only that something changed, not
+    /// which paths.
     ///
     /// # Errors
     ///
-    /// As [`FolderWatcher::new`].
+    /// Returns an error if the operating system refuses to watch.
     pub fn over(paths: &[PathBuf]) -> Result<Self, String> {
         let inbox = Arc::new(EventInbox::default());
         let paths: Vec<PathBuf> = paths.iter().filter_map(|path| std::path::absolute(path).ok()).collect();
@@ -109,10 +113,10 @@ impl FolderWatcher {
         Ok(watcher)
     }
 
-    /// Watches these folders in the folder, and no others. Each is given with its device and inode, as another folder may
-    /// have taken its place.
+    /// Watches exactly these subfolders. Each has its device and inode, because another folder may
+    /// have replaced it.
     pub(crate) async fn watch_within(&mut self, folders: BTreeMap<PathBuf, (u64, u64)>) {
-        // As they were watched: events contain these paths.
+        // Absolute, because events contain the paths as they were watched.
         let absolute = |(path, identity)| Some((std::path::absolute(path).ok()?, identity));
         let folders: BTreeMap<PathBuf, (u64, u64)> = folders.into_iter().filter_map(absolute).take(WITHIN).collect();
         if folders == self.within {
@@ -128,7 +132,8 @@ impl FolderWatcher {
         for (path, identity) in folders {
             if before.get(&path) != Some(&identity) {
                 if let Err(error) = self.events.watch(&path, RecursiveMode::NonRecursive) {
-                    // Scans find what changes in it. Trying again each time would find no more watches either.
+                    // Scans find the changes in it. Another attempt would fail as well, because
+                    // there are no more watches.
                     tracing::debug!(path = %path.display(), "{}", advice(&error));
                 } else {
                     set += 1;
@@ -140,7 +145,7 @@ impl FolderWatcher {
             self.within.insert(path, identity);
         }
         if set > 0 {
-            // What changed between the scan and the watch.
+            // Something may have changed between the scan and the watch.
             self.inbox.rescan();
         }
     }
@@ -149,7 +154,7 @@ impl FolderWatcher {
     pub async fn changes(&mut self) -> FolderChanges {
         let inbox = Arc::clone(&self.inbox);
         loop {
-            // Cancel-safe: nothing is taken before both waits are over.
+            // Cancel-safe: nothing is taken before both waits have finished.
             let Some(since) = inbox.since() else {
                 inbox.news.notified().await;
                 continue;
@@ -173,7 +178,8 @@ impl FolderWatcher {
                 tracing::debug!(%error, "cannot watch the parent of the plugin folder");
             }
         }
-        // Before it is watched: one that takes its place meanwhile is another one for `mend`.
+        // Read before the watch is set, so that a folder that replaces it in between counts as a
+        // different one.
         self.watched = identity(&self.folder);
         if self.watched.is_some() {
             self.events.watch(&self.folder, RecursiveMode::NonRecursive).inspect_err(|_| self.watched = None)?;
@@ -181,15 +187,15 @@ impl FolderWatcher {
         Ok(())
     }
 
-    /// Watches the folder again if it is not the one that is watched. A folder that is mounted over another one causes no
-    /// event, and a watch can be refused for a while.
+    /// Watches the folder again if the watched one is a different folder. Mounting a folder over
+    /// another causes no event, and the operating system may refuse a watch temporarily.
     pub(crate) fn mend(&mut self) {
         if identity(&self.folder) != self.watched {
             self.watch_again();
         }
     }
 
-    /// The folder at this path may have been replaced.
+    /// Sets the watch again, because the folder at this path may have been replaced.
     fn watch_again(&mut self) {
         // Fails if there was no watch, which is fine.
         drop(self.events.unwatch(&self.folder));
@@ -215,7 +221,7 @@ impl EventInbox {
             Ok(event) => pending.add(folder, &event),
             Err(error) => {
                 tracing::warn!("{}", advice(&error));
-                // A scan of the folder finds whatever was missed.
+                // A scan of the folder finds anything that was missed.
                 pending.any = true;
             }
         }
@@ -226,7 +232,7 @@ impl EventInbox {
         }
     }
 
-    /// Has everything looked at again.
+    /// Requests a scan of everything.
     fn rescan(&self) {
         let mut pending = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         pending.any = true;
@@ -235,7 +241,7 @@ impl EventInbox {
         self.news.notify_one();
     }
 
-    /// The time of the first change that has not been taken.
+    /// Returns the time of the first change that has not been taken.
     fn since(&self) -> Option<Instant> {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner).since
     }
@@ -252,7 +258,8 @@ impl EventInbox {
     }
 }
 
-/// Reading causes access events; of these, only the end of a write counts.
+/// Returns whether an event is a change. Reading causes access events; of these, only the end of a
+/// write counts.
 fn is_change(kind: EventKind) -> bool {
     !matches!(kind, EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write))
 }
@@ -278,12 +285,12 @@ impl PendingEvents {
     }
 }
 
-/// Device and inode of a folder; `None` if there is none.
+/// Returns the device and inode of a folder; `None` if there is none.
 fn identity(folder: &Path) -> Option<(u64, u64)> {
     std::fs::metadata(folder).ok().filter(Metadata::is_dir).map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// The error, with advice for the two cases that occur in practice.
+/// Describes the error, with advice for the two cases that occur in practice.
 fn advice(error: &notify::Error) -> String {
     match &error.kind {
         notify::ErrorKind::MaxFilesWatch => {
@@ -307,7 +314,7 @@ mod tests {
         let folder = place.path().join("plugins");
         std::fs::create_dir(&folder).unwrap();
         let mut watcher = FolderWatcher::new(&folder).unwrap();
-        // As if another folder had been mounted there: no event tells of it.
+        // Simulates another folder mounted there: no event reports it.
         watcher.events.unwatch(&folder).unwrap();
         watcher.watched = Some((0, 0));
         watcher.complained = true;
@@ -315,7 +322,7 @@ mod tests {
         assert_eq!((watcher.watched, watcher.complained), (identity(&folder), false));
         std::fs::write(folder.join("a.wasm"), "").unwrap();
         while !watcher.changes().await.names.contains(&OsString::from("a.wasm")) {}
-        // One that is gone has no watch, and gets one when it is back.
+        // A deleted folder has no watch, and gets one when it is back.
         std::fs::remove_dir_all(&folder).unwrap();
         watcher.mend();
         assert_eq!(watcher.watched, None);

@@ -1,7 +1,8 @@
-//! What a server that has confined itself may still write, compared with what decides about it.
+//! Detects whether a confined server can still write files that control permissions.
 //!
-//! Code that had escaped from the sandbox could write there. If a grant, the configuration or a program that prints a secret
-//! were among that, it would decide what is allowed and what runs outside of the wall.
+//! Code that escaped from the sandbox could write to these paths. If they included a grant, the
+//! configuration or a program that prints a secret, that code could decide what is allowed and what
+//! runs outside of the confinement.
 
 use std::path::{Path, PathBuf};
 
@@ -9,17 +10,18 @@ use toolbay_secrets::SecretSpec;
 
 use crate::place::ResolvedPath;
 
-/// What a confined server may write, or remove files of.
+/// The paths that a confined server may write to, or remove files from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WritablePaths {
-    /// What each is, such as `the audit log`, its path and where that is.
+    /// A description of each path, such as `the audit log`, the path, and its resolved location.
     places: Vec<(String, PathBuf, ResolvedPath)>,
-    /// Whether a plugin is refused if the server may write what decides about it. Otherwise, there is a warning.
+    /// If set, a plugin is refused if the server may write files that control it. Otherwise, there
+    /// is a warning.
     pub required: bool,
 }
 
 impl WritablePaths {
-    /// The places that a server may write: what each is, and its path, which need not exist. Blocks.
+    /// Creates the list from descriptions and paths, which need not exist. Blocks.
     pub fn new(places: impl IntoIterator<Item = (String, PathBuf)>, required: bool) -> Self {
         let places = places.into_iter().map(|(what, path)| {
             let place = ResolvedPath::of(&path);
@@ -28,16 +30,18 @@ impl WritablePaths {
         Self { places: places.collect(), required }
     }
 
-    /// Why the server could change what is at `path`, as a clause with `what` it is; `None` if it could not. Blocks.
+    /// Explains why the server could change the file at `path`, in a clause that uses its
+    /// description `what`; `None` if it could not. Blocks.
     pub fn changes(&self, what: &str, path: &Path) -> Option<String> {
         self.reaches(what, &ResolvedPath::of(path))
     }
 
-    /// The same for a folder that is not only written to from around it, but also from within. Blocks.
+    /// Explains why the server could change the folder, or files inside it, in a clause that uses
+    /// its description `what`; `None` if it could not. Blocks.
     pub fn enters(&self, what: &str, folder: &Path) -> Option<String> {
         let place = ResolvedPath::of(folder);
         let within = || {
-            // Where it is in the end, and not what the way to it passes.
+            // The final location counts, not the folders that the path passes through.
             let mut places = self.places.iter();
             let (writes, path, _) = places.find(|(_, _, written)| written.end().0.starts_with(place.end().0))?;
             Some(format!("the server may write to {} ({writes}), which is in {what}", path.display()))
@@ -45,12 +49,13 @@ impl WritablePaths {
         self.reaches(what, &place).or_else(within)
     }
 
-    /// The paths that it may write.
+    /// Returns the paths that the server may write.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.places.iter().map(|(_, path, _)| path.as_path())
     }
 
-    /// Why the server could change a program that prints one of these secrets, for each of them. Blocks.
+    /// Explains, for each of these secrets, why the server could change the program that prints it.
+    /// Blocks.
     pub fn programs(&self, folder: &Path, secrets: &[SecretSpec]) -> Vec<String> {
         let changed = |secret: &SecretSpec| {
             let mut files = program_files(secret, folder).into_iter();
@@ -65,7 +70,8 @@ impl WritablePaths {
     }
 }
 
-/// The files that decide what the program does that prints the value of a secret: what each is, and where. Blocks.
+/// Returns the files that determine the behavior of the program that prints a secret, with
+/// descriptions. Blocks.
 pub(crate) fn program_files(secret: &SecretSpec, folder: &Path) -> Vec<(String, PathBuf)> {
     let what = format!("the program of secrets.{}", secret.name);
     secret.source.program_files(folder).into_iter().map(|path| (what.clone(), path)).collect()

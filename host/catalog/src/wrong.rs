@@ -1,20 +1,20 @@
-//! Why a folder of plain files is not as it was found.
+//! The error of a folder of plain files that cannot be loaded.
 
 use std::io;
 
 use crate::load_error::LoadError;
 
-/// Why a folder of plain files is not as it was found.
+/// The reason why a folder of plain files cannot be loaded.
 #[derive(Debug)]
 pub(crate) enum PlainFileError {
-    /// Nothing in it can be offered, until somebody changes it.
+    /// The folder is invalid. Nothing in it can be offered until it changes.
     Refused(String),
-    /// It cannot be read for a reason that may pass.
+    /// The folder cannot be read for a transient reason.
     Hindered(LoadError),
 }
 
 impl PlainFileError {
-    /// `what` cannot be read for a reason that may pass.
+    /// Returns the error of a transient failure to read `what`.
     pub(crate) fn hindered(what: &str, error: &io::Error) -> Self {
         Self::Hindered(LoadError::Hindered(format!("{what}: it cannot be read: {error}")))
     }

@@ -1,9 +1,10 @@
-//! seccomp: system calls that no server needs.
+//! seccomp: rejects system calls that no server needs.
 //!
-//! A list of what is refused and not of what is allowed: the libraries beneath a server change what they call with every
-//! version, and differ from one machine to the next. Refused is what opens the kernel itself (modules, BPF, `io_uring`, page
-//! faults handled by programs), other processes (debugging), or another view of the machine (namespaces, mounts), and what
-//! sets the machine up.
+//! The filter is a deny list, not an allow list: the libraries that a server uses change their
+//! system calls with every version, and differ between machines. It rejects calls that extend the
+//! kernel's attack surface (modules, BPF, `io_uring`, page faults handled by programs), access
+//! other processes (debugging), change the view of the machine (namespaces, mounts), or configure
+//! the machine.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +13,13 @@ use seccompiler::{
     TargetArch, apply_filter_all_threads,
 };
 
-/// `open_tree_attr`, which `libc` does not name everywhere. Linux 6.15 brought it; it has the same number on every machine.
+/// `open_tree_attr`, which some versions of `libc` do not define. Added in Linux 6.15, with the
+/// same number on every architecture.
 const OPEN_TREE_ATTR: libc::c_long = 467;
 
-/// What is refused whatever its arguments are.
+/// System calls that are rejected regardless of their arguments.
 const REFUSED: &[libc::c_long] = &[
-    // Other processes.
+    // Access to other processes.
     libc::SYS_kcmp,
     libc::SYS_migrate_pages,
     libc::SYS_move_pages,
@@ -27,7 +29,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
     libc::SYS_ptrace,
-    // Another view of the machine.
+    // Changes to the process's view of the machine.
     libc::SYS_chroot,
     libc::SYS_fsconfig,
     libc::SYS_fsmount,
@@ -42,7 +44,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_setns,
     libc::SYS_umount2,
     libc::SYS_unshare,
-    // The kernel itself.
+    // Kernel interfaces with a large attack surface.
     libc::SYS_bpf,
     libc::SYS_delete_module,
     libc::SYS_finit_module,
@@ -53,14 +55,15 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_kexec_load,
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
-    // Keys of the kernel.
+    // Kernel keyrings.
     libc::SYS_add_key,
     libc::SYS_keyctl,
     libc::SYS_request_key,
-    // Files by their numbers, past all folders, and what other processes do with files.
+    // Opening files by handle, which bypasses directories, and monitoring file access by other
+    // processes.
     libc::SYS_fanotify_init,
     libc::SYS_open_by_handle_at,
-    // The machine.
+    // Machine configuration.
     libc::SYS_acct,
     libc::SYS_adjtimex,
     libc::SYS_clock_adjtime,
@@ -86,7 +89,8 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_modify_ldt,
 ];
 
-/// The flags of `clone` that make namespaces. `CLONE_NEWTIME` is not one: `clone` takes its value for a signal's.
+/// Flags of `clone` that create namespaces. `CLONE_NEWTIME` is not included: `clone` treats its
+/// value as part of the exit signal.
 const NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWCGROUP,
     libc::CLONE_NEWIPC,
@@ -97,26 +101,29 @@ const NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWUTS,
 ];
 
-/// The families of sockets that can still be made: IPv4, IPv6, and the one by which the C library asks for the machine's
-/// addresses when it resolves a name. No Unix sockets: whoever connects to the one of a bus, a container engine or an agent
-/// has programs started that nothing confines. What a process has open, it keeps. Name resolution that prefers a Unix socket
-/// (`nscd`, `nss-resolve`) goes on with DNS.
+/// Address families for which sockets can still be created: IPv4, IPv6, and netlink, which the C
+/// library uses to read the machine's addresses when it resolves a name. Unix sockets are not
+/// allowed: a process that connects to the socket of a message bus, a container engine or an agent
+/// can start unconfined programs. Sockets that are already open stay usable. Name resolution that
+/// prefers a Unix socket (`nscd`, `nss-resolve`) falls back to DNS.
 const FAMILIES: [libc::c_int; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
-/// The bits of the type of a socket that are no flags.
+/// Mask of the socket type, without its flags.
 const SOCKET_TYPE: u64 = 0xf;
 
-/// The types of pairs of sockets that are refused: all but streams. A datagram socket of a pair can be connected to others.
+/// Socket types that are rejected for socket pairs: all except streams. A datagram socket of a pair
+/// can be connected to another address.
 const PAIRS: [libc::c_int; 3] = [libc::SOCK_DGRAM, libc::SOCK_RAW, libc::SOCK_SEQPACKET];
 
-/// Requests of `ioctl` by which a program types on the terminal that started it: `TIOCSTI`, `TIOCLINUX`.
+/// `ioctl` requests that insert input into the terminal that started the program: `TIOCSTI`,
+/// `TIOCLINUX`.
 const TYPING: [u64; 2] = [0x5412, 0x541c];
 
-/// Refuses the system calls, in all threads.
+/// Installs the filters in all threads.
 ///
 /// # Errors
 ///
-/// Why not, as the end of a sentence.
+/// Returns the reason, as the end of a sentence.
 pub(crate) fn refuse() -> Result<(), String> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)
         .map_err(|_| format!("it is not known for {}", std::env::consts::ARCH))?;
@@ -139,7 +146,7 @@ fn refused(arch: TargetArch) -> Result<BpfProgram, seccompiler::Error> {
     rules.insert(libc::SYS_clone, namespaces);
     let other =
         FAMILIES.map(|family| (0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, u64::from(family.cast_unsigned())));
-    // Of netlink, only the routes and addresses, which is protocol 0.
+    // Allow only `NETLINK_ROUTE` (protocol 0), for routes and addresses.
     let netlink = [
         (0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, u64::from(libc::AF_NETLINK.cast_unsigned())),
         (2, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, u64::from(libc::NETLINK_ROUTE.cast_unsigned())),
@@ -160,7 +167,8 @@ fn refused(arch: TargetArch) -> Result<BpfProgram, seccompiler::Error> {
     filter(rules, libc::EPERM, arch)
 }
 
-/// `clone3` takes its flags from memory, where a filter cannot look. Whoever gets this answer uses `clone`.
+/// Builds the filter that rejects `clone3` with `ENOSYS`. `clone3` takes its flags from memory,
+/// which a filter cannot read. Libraries fall back to `clone`.
 fn newer(arch: TargetArch) -> Result<BpfProgram, seccompiler::Error> {
     filter(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS, arch)
 }
@@ -175,7 +183,8 @@ fn filter(
     program.map_err(seccompiler::Error::from)
 }
 
-/// A rule that applies if all conditions do: each is an argument, its length, and how it compares with a value.
+/// Builds a rule that applies if all conditions hold. Each condition is an argument index, its
+/// length, an operator and a value.
 fn rule(conditions: &[(u8, SeccompCmpArgLen, SeccompCmpOp, u64)]) -> Result<SeccompRule, seccompiler::Error> {
     let conditions = conditions
         .iter()
@@ -185,13 +194,15 @@ fn rule(conditions: &[(u8, SeccompCmpArgLen, SeccompCmpOp, u64)]) -> Result<Secc
     rule.map_err(seccompiler::Error::from)
 }
 
-/// The x32 form of each system call has a number of its own, and no program for x86-64 uses one.
+/// Builds the filter that rejects the x32 ABI. Each x32 system call has a separate number, and
+/// x86-64 programs use none of them.
 #[cfg(target_arch = "x86_64")]
 fn foreign() -> BpfProgram {
     use seccompiler::sock_filter;
-    /// Set in the numbers of the x32 form.
+    /// Bit that is set in all x32 system call numbers.
     const X32: u32 = 0x4000_0000;
-    // BPF_LD | BPF_W | BPF_ABS: the number of the system call. BPF_JMP | BPF_JGE | BPF_K. BPF_RET | BPF_K.
+    // `LOAD` is BPF_LD | BPF_W | BPF_ABS and loads the system call number. `AT_LEAST` is BPF_JMP |
+    // BPF_JGE | BPF_K. `RETURN` is BPF_RET | BPF_K.
     const LOAD: u16 = 0x20;
     const AT_LEAST: u16 = 0x35;
     const RETURN: u16 = 0x06;

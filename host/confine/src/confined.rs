@@ -1,4 +1,4 @@
-//! Confining the process, and what came of it.
+//! Confines the process and reports the result.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use crate::plan::ConfinementPlan;
 use crate::reach::ReachableFiles;
 use crate::{calls, files, privileges};
 
-/// What a process is confined by.
+/// Result of confining a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfinementReport {
     files: Result<files::LandlockReport, String>,
@@ -15,20 +15,20 @@ pub struct ConfinementReport {
     privileges: Result<(), String>,
 }
 
-/// Confines this process to `plan`, as far as the kernel can. There is no way back, also for the processes that it starts.
-/// Call it while the process has one thread.
+/// Confines this process to `plan`, as far as the kernel supports it. The confinement cannot be
+/// undone and also applies to child processes. Call this while the process has one thread.
 pub fn confine(plan: &ConfinementPlan) -> ConfinementReport {
     let files = files::restrict(plan);
     ConfinementReport { files, privileges: privileges::give_up(), calls: calls::refuse() }
 }
 
 impl ConfinementReport {
-    /// Which files can still be used. `None`: whichever the user may use.
+    /// Returns the files that are still accessible. `None` if file access is not restricted.
     pub fn reach(&self) -> Option<Arc<ReachableFiles>> {
         self.files.as_ref().ok().map(|files| Arc::new(files.reach.clone()))
     }
 
-    /// Why the process is not confined as it should be; `None` if it is.
+    /// Returns the restrictions that could not be applied; `None` if the process is fully confined.
     pub fn lacks(&self) -> Option<String> {
         let mut lacks = Vec::new();
         match &self.files {
@@ -45,7 +45,7 @@ impl ConfinementReport {
     }
 }
 
-/// What is on, such as `landlock abi 7, seccomp`, or `nothing`.
+/// Writes the active mechanisms, such as `landlock abi 7, seccomp`, or `nothing`.
 impl fmt::Display for ConfinementReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.files, &self.calls) {

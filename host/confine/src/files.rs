@@ -1,4 +1,4 @@
-//! Landlock: which files can be used, and no listening on ports.
+//! Landlock: restricts file access and denies listening on TCP ports.
 
 use std::path::Path;
 
@@ -11,27 +11,28 @@ use crate::plan::ConfinementPlan;
 use crate::promise::missing;
 use crate::reach::ReachableFiles;
 
-/// The newest version of Landlock whose restrictions were thought through here. A newer kernel enforces these.
+/// Newest Landlock version whose restrictions have been reviewed for this crate. On a newer kernel,
+/// these are enforced.
 const KNOWN: ABI = ABI::V8;
 
-/// What Landlock enforces.
+/// Restrictions that Landlock enforces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LandlockReport {
-    /// The version of Landlock that the kernel has.
+    /// Landlock version of the kernel.
     pub(crate) version: u32,
-    /// What it does not do of what is promised; empty if nothing is missing.
+    /// Promised restrictions that are not enforced; empty if nothing is missing.
     pub(crate) missing: Vec<String>,
     pub(crate) reach: ReachableFiles,
 }
 
-/// Confines the process to the files of `plan`.
+/// Restricts the process to the files of `plan`.
 ///
 /// # Errors
 ///
-/// Why not, as the end of a sentence.
+/// Returns the reason, as the end of a sentence.
 pub(crate) fn restrict(plan: &ConfinementPlan) -> Result<LandlockReport, String> {
     let mut reach = ReachableFiles::default();
-    // A kernel that cannot confine all threads is asked to only where there are several.
+    // Not every kernel can confine all threads, so request it only if there are several.
     let is_alone = threads() == Some(1);
     let status = enforce(plan, is_alone, &mut reach).map_err(|error| error.to_string())?;
     match (status.landlock, status.ruleset) {
@@ -54,13 +55,14 @@ fn enforce(
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(KNOWN))?
-        // Whoever serves listens already. Where to connect to is not decided here: grants come and go.
+        // The server's sockets already listen. Outgoing connections are not restricted here because
+        // grants change at run time.
         .handle_access(AccessNet::BindTcp)?
         .scope(Scope::Signal)?
         .scope(Scope::AbstractUnixSocket)?;
     let mut created = ruleset.create()?.all_threads(!is_alone)?;
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
-    // Devices, sockets and pipes are not made, and nothing that was written is executed.
+    // Devices, sockets and pipes cannot be created, and written files cannot be executed.
     let write = read
         | AccessFs::WriteFile
         | AccessFs::Truncate
@@ -75,7 +77,7 @@ fn enforce(
     for (paths, access) in [(&plan.read, read), (&plan.write, write), (&plan.remove, remove), (&plan.execute, execute)]
     {
         for path in paths {
-            // What is not there needs no rule.
+            // Paths that do not exist need no rule.
             let Ok(opened) = PathFd::new(path) else { continue };
             created = created.add_rule(PathBeneath::new(opened, fitting(path, access)))?;
             if access != remove {
@@ -86,12 +88,13 @@ fn enforce(
     created.restrict_self()
 }
 
-/// What of `access` a file can have, if `path` is one.
+/// Returns the part of `access` that applies to `path`: files support fewer rights than
+/// directories.
 fn fitting(path: &Path, access: BitFlags<AccessFs>) -> BitFlags<AccessFs> {
     if path.is_dir() { access } else { access & AccessFs::from_file(KNOWN) }
 }
 
-/// How many threads this process has.
+/// Returns the number of threads of this process.
 fn threads() -> Option<usize> {
     Some(std::fs::read_dir("/proc/self/task").ok()?.count())
 }

@@ -1,19 +1,22 @@
-//! A second wall around the server: what its process may still do, enforced by Landlock and seccomp.
+//! Confines the server process with Landlock and seccomp, as a second layer of defense.
 //!
-//! Plugins are kept in by the sandbox. If that had a hole, a guest would run as the server, with all that the server's user
-//! may do. A [`ConfinementPlan`] says what a server needs, and [`confine`] gives up the rest, for good: for this process and for
-//! whatever it starts. [`ConfinementReport`] says what is on, and its [`ReachableFiles`] whether a folder that somebody asks for later can be
-//! used at all.
+//! Plugins are isolated by the sandbox. If the sandbox had a hole, a guest would run with all
+//! rights of the server's user. A [`ConfinementPlan`] lists the access that a server needs, and
+//! [`confine`] permanently drops the rest, for this process and its children. [`ConfinementReport`]
+//! states which restrictions are active. Its [`ReachableFiles`] states whether a directory that is
+//! requested later is still accessible.
 //!
-//! - [Landlock](https://landlock.io) closes files: those to read, to write and to execute are named, and no others can be
-//!   opened. It also closes listening on TCP ports, abstract Unix sockets and signals to other processes, where the kernel
-//!   can.
-//! - seccomp closes system calls that no server needs (`calls`): with the error `EPERM`, so that a library that only tries
-//!   one goes on without it. Among them is making a Unix socket: those of the process must be open before.
-//! - The privileges of root are given up, but for those that concern files.
+//! - [Landlock](https://landlock.io) restricts files: only the files listed for reading, writing
+//!   and executing can be opened. Where the kernel supports it, Landlock also denies listening on
+//!   TCP ports, connecting to abstract Unix sockets, and sending signals to other processes.
+//! - seccomp rejects system calls that no server needs (`seccomp_filters`), with the error `EPERM`,
+//!   so that a library that only probes for one can continue. Creating a Unix socket is one of
+//!   them: the process must open its sockets first.
+//! - Root's capabilities are dropped, except those that concern files.
 //!
-//! This crate knows neither plugins nor the configuration. It must be called before the process has other threads: a kernel
-//! before Landlock's version 8 confines the calling thread and those that it starts.
+//! This crate does not depend on plugins or the configuration. Call it before the process has other
+//! threads: a kernel without Landlock version 8 confines only the calling thread and the threads
+//! that it starts.
 
 mod calls;
 mod confined;

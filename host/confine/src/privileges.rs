@@ -1,20 +1,21 @@
-//! Privileges that a server has only because root started it.
+//! Drops capabilities that a server has only because root started it.
 
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
-/// What root keeps: its way with files. Everything else, such as raw packets, other processes' memory and the settings of
-/// the machine, no server needs.
+/// Capabilities that are retained when running as root: those for file access. No server needs the
+/// others, such as raw packets, access to the memory of other processes, and machine configuration.
 const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::DAC_READ_SEARCH)
     .union(CapabilitySet::FOWNER)
     .union(CapabilitySet::FSETID);
 
-/// Gives up the privileges of the calling thread, and of those that it starts. Without any there is nothing to do.
+/// Drops the capabilities of the calling thread and of the threads that it starts. Does nothing if
+/// there are none to drop.
 ///
 /// # Errors
 ///
-/// Why not, as the end of a sentence.
+/// Returns the reason, as the end of a sentence.
 pub(crate) fn give_up() -> Result<(), String> {
     let had = capabilities(None).map_err(|error| error.to_string())?;
     let left = had.permitted & KEPT;

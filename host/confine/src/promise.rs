@@ -1,7 +1,7 @@
-//! What of the promised restrictions a version of Landlock does not have.
+//! Promised restrictions that a Landlock version does not support.
 
-/// What is restricted since which version of Landlock. Version 2 restricts nothing more: before it, no file can be moved from
-/// one folder to another.
+/// Restrictions by the Landlock version that introduced them. Version 2 adds none: without it,
+/// moving a file to another directory is always denied.
 const SINCE: [(u32, &str); 6] = [
     (1, "reading, writing and starting files elsewhere"),
     (3, "truncating files elsewhere"),
@@ -11,8 +11,9 @@ const SINCE: [(u32, &str); 6] = [
     (6, "abstract Unix sockets of other processes"),
 ];
 
-/// What Landlock does not do of what is promised, where the kernel has this version of it: each as the end of a sentence.
-/// `is_whole`: it enforces all that it was asked to. `all_threads`: it applies to every thread of the process.
+/// Returns the promised restrictions that Landlock does not enforce on a kernel with this version,
+/// each as the end of a sentence. `is_whole` states whether all requested restrictions are
+/// enforced. `all_threads` states whether they apply to every thread of the process.
 pub(crate) fn missing(version: u32, is_whole: bool, all_threads: bool) -> Vec<String> {
     let lacking: Vec<_> = SINCE.iter().filter(|(since, _)| *since > version).collect();
     let mut missing = Vec::new();
@@ -23,7 +24,7 @@ pub(crate) fn missing(version: u32, is_whole: bool, all_threads: bool) -> Vec<St
     if !all_threads {
         missing.push("threads that were there before are not confined".to_owned());
     }
-    // Whatever else it leaves out, nobody knows what it is.
+    // The kernel does not report which other restrictions it leaves out.
     if !is_whole && missing.is_empty() {
         missing.push("the kernel enforces only a part of it".to_owned());
     }
@@ -41,7 +42,7 @@ mod tests {
             let said = missing(version, lacking == 0, true).join("; ");
             let (has, lacks) = words.split_at(words.len() - lacking);
             assert!(lacks.iter().all(|word| said.contains(word)), "{version}: {said}");
-            // The word of the first one is in the second as well.
+            // The first restriction's text is contained in the second's.
             assert!(has.iter().skip(1).all(|word| !said.contains(word)), "{version}: {said}");
             assert_eq!(said.is_empty(), lacking == 0, "{version}: {said}");
         }

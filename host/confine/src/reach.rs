@@ -1,22 +1,22 @@
-//! Which files a confined process can still use.
+//! Files that a confined process can still access.
 
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Which files a confined process can still use. The kernel knows files and folders by what they are and not by their
-/// paths, and so does this: another folder in the place of one that was allowed is not reached.
+/// Files that a confined process can still access. Like the kernel, this set identifies files and
+/// directories by inode, not by path: a directory that replaces an allowed one is not accessible.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReachableFiles {
     read: HashSet<InodeIdentity>,
     write: HashSet<InodeIdentity>,
 }
 
-/// The device and the inode of a file.
+/// Device and inode number of a file.
 type InodeIdentity = (u64, u64);
 
 impl ReachableFiles {
-    /// Notes that what is at `path` can be read, and written if `writable`.
+    /// Adds the file or directory at `path` as readable, and as writable if `writable`.
     pub(crate) fn note(&mut self, path: &Path, writable: bool) {
         if let Some(identity) = identity(path) {
             self.read.insert(identity);
@@ -26,10 +26,11 @@ impl ReachableFiles {
         }
     }
 
-    /// Whether what is at `path` can be read, or written as well. What does not exist is where its folder is. Blocks.
+    /// Returns whether `path` can be read, or written if `writing`. A path that does not exist is
+    /// checked by its closest existing ancestor. Blocks.
     pub fn reaches(&self, path: &Path, writing: bool) -> bool {
         let allowed = if writing { &self.write } else { &self.read };
-        // Where links lead to, as far as there is something.
+        // Resolve symbolic links of the longest part of the path that exists.
         let real = path.ancestors().find_map(|path| path.canonicalize().ok());
         let Some(real) = real else { return false };
         real.ancestors().any(|place| identity(place).is_some_and(|identity| allowed.contains(&identity)))
@@ -68,7 +69,7 @@ mod tests {
         for outside in ["other", "data/out", "data/out/x", "nowhere", "data/../other"] {
             assert!(!reach.reaches(&at(outside), false), "{outside}");
         }
-        // Kept, so that its inode is not given to the next one.
+        // Rename the old directory instead of removing it, so that its inode number is not reused.
         fs::rename(at("data"), at("old")).unwrap();
         fs::create_dir(at("data")).unwrap();
         assert!(!reach.reaches(&at("data"), false) && reach.reaches(&at("old"), true));

@@ -1,4 +1,4 @@
-//! What a confined process cannot do any more, and what it still can: seen from within one, which this test starts.
+//! Tests what a confined process can and cannot do, from within a confined child process.
 
 #![allow(unsafe_code, reason = "system calls that have no safe form, because nobody should make them")]
 
@@ -13,22 +13,22 @@ use std::process::Command;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use toolbay_confine::{ConfinementPlan, confine, program};
 
-/// The folder that the process inside works with.
+/// Working directory of the confined process.
 const FOLDER: &str = "CONFINE_TEST_FOLDER";
 
-/// The name of an abstract socket of the process outside.
+/// Name of an abstract socket of the outer process.
 const SOCKET: &str = "CONFINE_TEST_SOCKET";
 
-/// The path of a Unix socket of the process outside, which is no part of the plan.
+/// Path of a Unix socket of the outer process that is not part of the plan.
 const LISTENER: &str = "CONFINE_TEST_LISTENER";
 
-/// The path of one that takes datagrams, to which the process inside connects before it is confined.
+/// Path of a datagram socket to which the confined process connects before it is confined.
 const TOLD: &str = "CONFINE_TEST_TOLD";
 
-/// How many things the process inside can still do, which it tries first.
+/// Number of operations that the confined process can still perform. It tries these first.
 const ALLOWED: usize = 15;
 
-/// The port on which the process outside listens.
+/// Port on which the outer process listens.
 const PORT: &str = "CONFINE_TEST_PORT";
 
 fn outcome<T, E: std::fmt::Debug>(name: &str, result: Result<T, E>) {
@@ -44,15 +44,16 @@ fn outcome<T, E: std::fmt::Debug>(name: &str, result: Result<T, E>) {
     let _ = writeln!(out, "| {name}: {said}");
 }
 
-/// A system call with these arguments. Nothing that it could do is harmful.
+/// Makes a system call with these arguments. None of the calls is harmful if it succeeds.
 fn call(name: &str, number: libc::c_long, arguments: [libc::c_long; 4]) {
     let [a, b, c, d] = arguments;
-    // SAFETY: each of them is refused before it looks at its arguments, or fails because they are invalid.
+    // SAFETY: each call is rejected before the kernel reads its arguments, or fails because they
+    // are invalid.
     let returned = unsafe { libc::syscall(number, a, b, c, d) };
     outcome(name, if returned < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) });
 }
 
-/// Runs in a process of its own.
+/// Runs in a separate process.
 #[test]
 #[ignore = "the other test starts it in a process of its own"]
 fn inside() {
@@ -146,14 +147,14 @@ fn inside() {
     call("getpid in its x32 form", 0x4000_0000 + libc::SYS_getpid, [0, 0, 0, 0]);
 }
 
-/// Runs in a process of its own.
+/// Runs in a separate process.
 #[test]
 #[ignore = "the other test starts it in a process of its own"]
 fn inside_a_container_that_refuses() {
     if std::env::var_os(FOLDER).is_none() {
         return;
     }
-    // As the profiles of containers do, which know some system calls and refuse the others.
+    // Like container profiles, which allow the system calls that they list and reject all others.
     let refused = [libc::SYS_landlock_create_ruleset, libc::SYS_seccomp].map(|call| (call, Vec::new())).into();
     let arch = std::env::consts::ARCH.try_into().unwrap();
     let answer = SeccompAction::Errno(libc::ENOSYS.cast_unsigned());
@@ -163,7 +164,7 @@ fn inside_a_container_that_refuses() {
     let confined = confine(&ConfinementPlan::default());
     let mut out = std::io::stdout();
     let _ = writeln!(out, "| {confined} | {} | {}", confined.lacks().unwrap(), confined.reach().is_none());
-    // Everything goes on as before.
+    // The process still works as before.
     fs::read("/proc/self/status").unwrap();
     TcpListener::bind("127.0.0.1:0").unwrap();
     assert!(Command::new("/bin/true").status().unwrap().success());
@@ -216,7 +217,8 @@ fn a_confined_process_can_do_what_it_needs_and_nothing_else() {
     let version: u32 = on.strip_prefix("landlock abi ").and_then(|on| on.split(',').next()?.parse().ok()).unwrap_or(0);
     let outcomes: Vec<(&str, &str)> =
         said.lines().filter_map(|line| line.split_once("| ")?.1.rsplit_once(": ")).collect();
-    // What the kernel of the machine can refuse: with an older one, some of it is not.
+    // Operations that the kernel of this machine can reject. An older kernel does not support all
+    // of them.
     let refusable = |name: &str| match name {
         "listen on a port" => version >= 4,
         "truncate elsewhere" => version >= 3,
@@ -230,7 +232,8 @@ fn a_confined_process_can_do_what_it_needs_and_nothing_else() {
         let (allowed, is_answer) = (index < ALLOWED, ["clone3", "getpid in its x32 form"].contains(name));
         match *outcome {
             "done" => assert!(allowed || !refusable(name), "{name}: {outcome}"),
-            // What Landlock answers when something would get more rights by another place.
+            // Landlock's errors for an operation through which a file would gain rights at another
+            // path.
             "PermissionDenied" | "CrossesDevices" => assert!(!allowed, "{name}: {outcome}"),
             "Unsupported" => assert!(is_answer, "{name}: {outcome}"),
             other => assert!(!allowed && !refusable(name), "{name}: {other}"),

@@ -1,4 +1,4 @@
-//! Who may open the console.
+//! Access control of the console.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,25 +6,25 @@ use crate::login_token::LoginToken;
 use crate::operations::ConsoleViewer;
 use crate::secret::{SecretHash, hash};
 
-/// The name of whoever opened the console with the token of the log.
+/// Name of the viewer who opened the console with a login token.
 const LOCAL: &str = "console";
 
-/// Who may open the console. Clones are the same, whichever is changed.
+/// The credentials that open the console. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct ConsoleAccess(Arc<Mutex<AccessKind>>);
 
 #[derive(Debug)]
 enum AccessKind {
-    /// Whoever can read the log of a server that this machine alone can reach.
+    /// A login token that works once, for a server that only this machine can reach.
     Local(Arc<LoginToken>),
-    /// Whoever has the token of an operator.
+    /// The tokens of operators.
     Admins(Vec<AdminToken>),
 }
 
-/// What somebody opened the console with. It has to be good for as long as they use it.
+/// The credential that opened a session. The session ends when the credential becomes invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AccessProof {
-    /// A token of the log, which works once.
+    /// A login token, which works once.
     Log,
     /// The token of an operator with this SHA-256.
     Token(SecretHash),
@@ -40,22 +40,25 @@ pub struct AdminToken {
 }
 
 impl ConsoleAccess {
-    /// Whoever can read the log opens a console at this site, such as `http://127.0.0.1:8931`, with a token that works once.
+    /// Grants access to users who can read the log, which contains a login address at this `site`,
+    /// such as `http://127.0.0.1:8931`. The token in the address works once.
     pub fn local(site: String) -> Self {
         Self::of(AccessKind::Local(Arc::new(LoginToken::new(Some(site)))))
     }
 
-    /// Whoever gets a token that works once through the console's own socket opens it.
+    /// Grants access to users who request a login token through the console's own socket. The token
+    /// works once.
     pub fn socket() -> Self {
         Self::of(AccessKind::Local(Arc::new(LoginToken::new(None))))
     }
 
-    /// A token that opens the console once, and takes the place of the one before; `None` if tokens are configured.
+    /// Issues a new login token, which replaces the previous one. Returns `None` if operator tokens
+    /// are configured.
     pub(crate) fn issue(&self) -> Option<String> {
         self.login_token()?.issue()
     }
 
-    /// Whoever has one of these tokens opens it.
+    /// Grants access to the operators with these tokens.
     pub fn admins(admins: Vec<AdminToken>) -> Self {
         Self::of(AccessKind::Admins(admins))
     }
@@ -64,13 +67,12 @@ impl ConsoleAccess {
         Self(Arc::new(Mutex::new(kind)))
     }
 
-    /// From now on, whoever has one of these tokens opens it, and nobody else. Sessions that were begun with another one
-    /// have ended.
+    /// Replaces the operator tokens. Sessions that were opened with a removed token end.
     pub fn change(&self, admins: Vec<AdminToken>) {
         *self.kind() = AccessKind::Admins(admins);
     }
 
-    // Held for a few comparisons.
+    // The lock is held for a few comparisons.
     fn kind(&self) -> MutexGuard<'_, AccessKind> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -82,14 +84,15 @@ impl ConsoleAccess {
         }
     }
 
-    /// Says in the log how to open the console, if that is where it is said.
+    /// Logs the address that opens the console, if login tokens are logged.
     pub(crate) fn announce(&self) {
         if let Some(token) = self.login_token() {
             token.announce();
         }
     }
 
-    /// Whoever has this token; `None` if nobody has. A token that works once is used up, and the next one logged.
+    /// Returns the viewer with this token and the proof of access; `None` if the token is invalid.
+    /// Consumes a login token and logs the next one.
     pub(crate) fn viewer(&self, token: &str) -> Option<(ConsoleViewer, AccessProof)> {
         if let Some(local) = self.login_token() {
             let viewer = local.take(token).then(|| ConsoleViewer { name: LOCAL.to_owned(), local: true })?;
@@ -102,7 +105,7 @@ impl ConsoleAccess {
         Some((ConsoleViewer { name: admin.name.clone(), local: false }, AccessProof::Token(hash)))
     }
 
-    /// Whether what this viewer opened it with still opens it.
+    /// Returns whether the credential of this viewer is still valid.
     pub(crate) fn holds(&self, viewer: &ConsoleViewer, proof: AccessProof) -> bool {
         match (&*self.kind(), proof) {
             (AccessKind::Local(_), AccessProof::Log) => true,
@@ -113,7 +116,7 @@ impl ConsoleAccess {
         }
     }
 
-    /// Where somebody finds the token, as a sentence.
+    /// Returns a sentence that explains where to find a token.
     pub(crate) fn advice(&self) -> &'static str {
         match &*self.kind() {
             AccessKind::Local(token) if !token.is_logged() => {
@@ -142,7 +145,7 @@ mod tests {
         let access = ConsoleAccess::admins(vec![admin("ada", "a"), admin("bob", "b")]);
         let (ada, proof) = access.viewer("a").unwrap();
         assert!(access.holds(&ada, proof) && !access.holds(&ada, AccessProof::Log) && access.viewer("c").is_none());
-        // A clone is the same.
+        // Clones share their state.
         access.clone().change(vec![admin("bob", "a"), admin("ada", "c")]);
         assert!(!access.holds(&ada, proof), "her token is another's now");
         access.change(vec![admin("ada", "a")]);

@@ -1,4 +1,4 @@
-//! Responses of the console, with the headers that all of them have.
+//! Responses of the console, with their common security headers.
 
 use axum::response::{IntoResponse as _, Response};
 use http::header::{
@@ -8,7 +8,8 @@ use http::header::{
 use http::{HeaderName, HeaderValue, StatusCode};
 use maud::Markup;
 
-/// What pages may load and do: files of the console, and nothing else. Images in results are part of the page.
+/// The content security policy. Pages only load files of the console. Images of results are
+/// embedded in the page.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'; \
                       require-trusted-types-for 'script'; trusted-types toolbay";
@@ -17,8 +18,9 @@ const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-p
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
 
-/// The headers of every response. With the referrer policy `no-referrer`, browsers would send `Origin: null` with the
-/// console's own forms; with this one, nothing goes to others either.
+/// The headers of every response. The referrer policy is not `no-referrer`, because browsers would
+/// then send `Origin: null` with the console's own forms. `same-origin` sends no referrer to other
+/// sites either.
 const HEADERS: [(HeaderName, &str); 8] = [
     (CACHE_CONTROL, "no-store"),
     (CONTENT_SECURITY_POLICY, POLICY),
@@ -30,7 +32,7 @@ const HEADERS: [(HeaderName, &str); 8] = [
     (PERMISSIONS_POLICY, "camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
 ];
 
-/// Adds the headers that every response has, unless it has one of its own.
+/// Adds the common headers that the response does not have.
 pub(crate) fn guarded(mut response: Response) -> Response {
     for (name, value) in HEADERS {
         response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
@@ -38,12 +40,12 @@ pub(crate) fn guarded(mut response: Response) -> Response {
     response
 }
 
-/// A page.
+/// Returns a response with an HTML page.
 pub(crate) fn page(status: StatusCode, markup: Markup) -> Response {
     (status, [(CONTENT_TYPE, "text/html; charset=utf-8")], markup.into_string()).into_response()
 }
 
-/// Leads to a path of the console, after a form as well.
+/// Redirects to a path of the console, also after a form.
 pub(crate) fn see_other(path: &str) -> Response {
     let Ok(location) = HeaderValue::from_str(path) else { return StatusCode::BAD_REQUEST.into_response() };
     (StatusCode::SEE_OTHER, [(LOCATION, location)]).into_response()

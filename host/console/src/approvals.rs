@@ -1,4 +1,4 @@
-//! Calls that a person must allow: who was asked, and what came of it.
+//! Approval questions for calls that a person must allow, and their outcomes.
 
 use std::collections::VecDeque;
 use std::time::{Duration, SystemTime};
@@ -6,16 +6,16 @@ use std::time::{Duration, SystemTime};
 use toolbay_model::Digest;
 use toolbay_model::text::line;
 
-/// Questions that are kept.
+/// Maximum number of stored questions.
 const QUESTIONS: usize = 200;
 
-/// Longest name, in bytes.
+/// Maximum length of a name, in bytes.
 const NAME: usize = 200;
 
-/// What came of asking a person about a call.
+/// The state of an approval question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovalNote {
-    /// When.
+    /// Time of the event.
     pub at: SystemTime,
     /// The caller's name.
     pub caller: String,
@@ -23,25 +23,25 @@ pub struct ApprovalNote {
     pub plugin: String,
     /// The tool.
     pub tool: String,
-    /// `asked`, `approved`, `declined`, `remembered`, or why there was no answer.
+    /// `asked`, `approved`, `declined`, `remembered`, or the reason that there was no answer.
     pub word: &'static str,
-    /// Who answered in the console; `None` if nobody did.
+    /// The operator who answered in the console, if any.
     pub by: Option<String>,
     /// SHA-256 of the arguments.
     pub arguments: Option<Digest>,
-    /// How long the person has for the answer.
+    /// Time limit for the answer.
     pub time: Duration,
 }
 
-/// The questions to people.
+/// The approval questions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ApprovalQueue {
-    /// The newest last.
+    /// The questions, newest last.
     questions: VecDeque<ApprovalNote>,
 }
 
 impl ApprovalQueue {
-    /// Adds what came of asking. It takes the place of the same question before.
+    /// Adds a question or its outcome. Replaces the same question if it is still open.
     pub(crate) fn add(&mut self, approval: ApprovalNote) {
         let approval = approval.bounded();
         let same = |known: &ApprovalNote| {
@@ -58,19 +58,19 @@ impl ApprovalQueue {
         self.questions.push_back(approval);
     }
 
-    /// The questions, the newest first.
+    /// Returns the questions, newest first.
     pub(crate) fn newest(&self) -> impl Iterator<Item = &ApprovalNote> {
         self.questions.iter().rev()
     }
 
-    /// How many wait for an answer.
+    /// Returns the number of questions that wait for an answer.
     pub(crate) fn waiting(&self, now: SystemTime) -> usize {
         self.questions.iter().filter(|one| one.waits(now)).count()
     }
 }
 
 impl ApprovalNote {
-    /// Whether it waits for an answer that would still count.
+    /// Returns whether the question is open and its time limit has not passed.
     pub(crate) fn waits(&self, now: SystemTime) -> bool {
         self.word == "asked" && now.duration_since(self.at).unwrap_or_default() <= self.time
     }

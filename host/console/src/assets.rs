@@ -1,4 +1,4 @@
-//! The files that pages load: one style sheet and one script, both part of the program.
+//! The static files that pages load: a style sheet and a script, both embedded in the program.
 
 use std::sync::LazyLock;
 
@@ -8,11 +8,11 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use crate::paths::PATH;
 use crate::secret::hash;
 
-/// A file.
+/// A static file.
 pub(crate) struct StaticAsset {
     text: &'static str,
     kind: &'static str,
-    /// Where pages find it: the address changes with the text.
+    /// URL path of the file, which contains a digest of the text.
     pub(crate) address: LazyLock<String>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) static SCRIPT: StaticAsset = StaticAsset {
 };
 
 impl StaticAsset {
-    /// The response with the file. Nothing in it is anybody's secret.
+    /// Returns a response with the file, which is public.
     pub(crate) fn response(&self) -> Response {
         let headers = [(CONTENT_TYPE, self.kind), (CACHE_CONTROL, "public, max-age=86400")];
         (headers, self.text).into_response()

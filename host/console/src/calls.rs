@@ -1,55 +1,57 @@
-//! A call that ended, as it is kept for the console.
+//! Finished calls, as the console stores them.
 
 use std::time::{Duration, SystemTime};
 
 use toolbay_model::CallUsage;
 use toolbay_model::text::line;
 
-/// Longest name of a tool, plugin or caller, in bytes: clients make up names of tools.
+/// Maximum length of the name of a tool, plugin or caller, in bytes. Clients can send any tool
+/// name.
 const NAME: usize = 200;
 
-/// Longest reason of a failure, in bytes: parts of it come from plugins.
+/// Maximum length of a failure reason, in bytes. Plugins supply parts of it.
 const WHY: usize = 400;
 
-/// Longest text of arguments or of a result, in bytes.
+/// Maximum length of the text of arguments or of a result, in bytes.
 const TEXT: usize = 4 << 10;
 
-/// A call that ended.
+/// A finished call.
 #[derive(Clone, Debug)]
 pub struct CallNote {
-    /// When it ended.
+    /// Time at which the call ended.
     pub at: SystemTime,
     /// The caller's name.
     pub caller: String,
-    /// The plugin; `None` if the tool is unknown or the call was rejected before that mattered.
+    /// The plugin; `None` if the tool is unknown or the call was rejected before its plugin was
+    /// determined.
     pub plugin: Option<String>,
-    /// The tool, or what else was asked for.
+    /// The tool, or the other requested item.
     pub tool: String,
-    /// How it ended: `ok`, `asked`, or the word of an error kind.
+    /// The outcome: `ok`, `asked`, or the identifier of an error kind.
     pub outcome: &'static str,
-    /// Why it failed, in a sentence; `None` if it did not.
+    /// The failure reason, in a sentence; `None` if the call did not fail.
     pub why: Option<String>,
-    /// From its arrival to its answer.
+    /// Time from the arrival of the request to the response.
     pub took: Duration,
-    /// What it used; `None` if no guest was entered.
+    /// The resources that the call used; `None` if no guest ran.
     pub usage: Option<CallUsage>,
-    /// The arguments without secrets, if contents are kept.
+    /// The arguments without secrets, if contents are recorded.
     pub arguments: Option<TextExcerpt>,
-    /// The result, if contents are kept.
+    /// The result, if contents are recorded.
     pub result: Option<TextExcerpt>,
 }
 
-/// The beginning of a text.
+/// The start of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextExcerpt {
-    /// At most 4 KiB of it.
+    /// At most 4 KiB of the text.
     pub text: String,
-    /// Whether that is not all.
+    /// True if the text is truncated.
     pub cut: bool,
 }
 
 impl CallNote {
-    /// The same with bounded names.
+    /// Truncates the names and the failure reason to their maximum lengths.
     pub(crate) fn bounded(self) -> Self {
         Self {
             caller: short(self.caller),
@@ -60,12 +62,12 @@ impl CallNote {
         }
     }
 
-    /// Whether it is no success.
+    /// Returns whether the call failed.
     pub(crate) fn failed(&self) -> bool {
         !matches!(self.outcome, "ok" | "asked")
     }
 
-    /// Whether one of its names contains `search`, which is in lower case.
+    /// Returns whether a name or the outcome contains `search`, which is in lower case.
     pub(crate) fn mentions(&self, search: &str) -> bool {
         let names = [Some(&self.tool), Some(&self.caller), self.plugin.as_ref()];
         names.into_iter().flatten().any(|name| name.to_lowercase().contains(search)) || self.outcome.contains(search)
@@ -73,14 +75,14 @@ impl CallNote {
 }
 
 impl TextExcerpt {
-    /// The beginning of this text.
+    /// Returns the start of `text`.
     pub fn of(text: &str) -> Self {
         let cut = text.len() > TEXT;
         Self { text: text.get(..text.floor_char_boundary(TEXT)).unwrap_or_default().to_owned(), cut }
     }
 }
 
-/// A name as it is kept. Most are short and plain, and stay what they are.
+/// Truncates and cleans a name. Returns short names without control characters unchanged.
 fn short(name: String) -> String {
     let plain = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
     if name.len() <= NAME && name.bytes().all(plain) { name } else { line(&name, NAME) }
@@ -90,7 +92,7 @@ fn short(name: String) -> String {
 pub(crate) mod tests {
     use super::*;
 
-    /// A call of a tool that ended like this.
+    /// Creates a tool call with this outcome.
     pub(crate) fn note(tool: &str, outcome: &'static str) -> CallNote {
         CallNote {
             at: SystemTime::UNIX_EPOCH + Duration::from_hours(500_000),

@@ -1,7 +1,7 @@
-//! The connections that are passed on, and which of them makes room for another one.
+//! The forwarded connections, and the eviction of connections when there are too many.
 //!
-//! Other accounts of this machine can connect to the port as well. Each account has a share, so that whoever keeps opening
-//! connections closes its own.
+//! Other accounts of this machine can connect to the port too. Each account has a share, so an
+//! account that keeps opening connections only evicts its own.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -9,29 +9,30 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::task::AbortHandle;
 
-/// Connections at once.
+/// Maximum number of connections.
 pub(crate) const CONNECTIONS: usize = 48;
 
-/// Those of one account.
+/// Maximum number of connections of one account.
 const EACH: usize = CONNECTIONS / 2;
 
-/// A connection that is passed on.
+/// A forwarded connection.
 #[derive(Debug)]
 pub(crate) struct ForwardedConnection {
-    /// The account that has opened it; `None` if the system does not say.
+    /// The account that opened the connection; `None` if the system does not report it.
     pub(crate) user: Option<u32>,
     pub(crate) passing: AbortHandle,
-    /// Whether the server has answered something on it.
+    /// True if the server has sent a response on the connection.
     pub(crate) answered: Arc<AtomicBool>,
 }
 
-/// All of them, the newest last.
+/// All forwarded connections, newest last.
 #[derive(Debug, Default)]
 pub(crate) struct ForwardedConnections(VecDeque<ForwardedConnection>);
 
 impl ForwardedConnections {
-    /// Adds a connection. If there are too many, another one makes room: of the same account, if that has its share, or else
-    /// of the account with the most. The oldest goes, of those without an answer if there are any.
+    /// Adds a connection. If there are too many, first closes a connection of the same account if
+    /// it has used its share, or else of the account with the most connections. Closes the oldest
+    /// connection without a response, or the oldest one if all have responses.
     pub(crate) fn add(&mut self, connection: ForwardedConnection) {
         self.0.retain(|one| !one.passing.is_finished());
         let user = connection.user;
@@ -44,7 +45,8 @@ impl ForwardedConnections {
         self.0.push_back(connection);
     }
 
-    /// The account with the most connections; `None` also if it is all those that the system does not name.
+    /// Returns the account with the most connections; `None` also stands for all connections
+    /// without a reported account.
     fn user_with_the_most(&self) -> Option<u32> {
         let mut counts = BTreeMap::<Option<u32>, usize>::new();
         for one in &self.0 {
@@ -70,7 +72,7 @@ mod tests {
     const OPERATOR: Option<u32> = Some(1_000);
     const OTHER: Option<u32> = Some(1_001);
 
-    /// A connection that stays open until it is closed here.
+    /// Creates a connection that stays open until it is evicted.
     fn open(user: Option<u32>, answered: bool) -> ForwardedConnection {
         let passing = tokio::spawn(std::future::pending::<()>()).abort_handle();
         ForwardedConnection { user, passing, answered: Arc::new(AtomicBool::new(answered)) }
@@ -90,14 +92,14 @@ mod tests {
             connections.add(open(OTHER, number % 2 == 0));
         }
         assert_eq!((count(&connections, OPERATOR), count(&connections, OTHER)), (3, EACH));
-        // Nor do several accounts that do so together.
+        // Several accounts together cannot evict others either.
         for other in 1..=9 {
             for _ in 0..100 {
                 connections.add(open(Some(2_000 + other), true));
             }
         }
         assert_eq!((count(&connections, OPERATOR), connections.0.len()), (3, CONNECTIONS));
-        // An account that the system does not name is one account.
+        // All connections without a reported account count as one account.
         for _ in 0..100 {
             connections.add(open(None, true));
         }

@@ -1,4 +1,4 @@
-//! The console as a router: which request gets which page, and what a form does.
+//! The HTTP router of the console: request handlers for pages and forms.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,43 +32,48 @@ use crate::sessions::{ConsoleSession, ConsoleSessions};
 use crate::shown::query;
 use crate::watch::ServerActivity;
 
-/// Requests that are answered at once. Further ones are rejected: a console is for a few people.
+/// Maximum number of concurrent requests with a session. Further requests are rejected, because a
+/// console serves few people.
 const AT_ONCE: usize = 64;
 
-/// Longest form of a login, in bytes.
+/// Maximum size of a login form or of another small form, in bytes.
 const LOGIN: usize = 4 << 10;
 
-/// Longest form with arguments, in bytes.
+/// Maximum size of a form with tool arguments, in bytes.
 const ARGUMENTS: usize = 1 << 20;
 
-/// What the script sends when it asks for news: it is told if the session has ended, and not led to the login.
+/// Header of the script's update requests. If the session has ended, their response is an error
+/// instead of a redirect to the login page.
 const LIVE: HeaderName = HeaderName::from_static("toolbay-live");
 
 /// The console of one server.
 #[derive(Clone)]
 pub struct Console(Arc<ConsoleState>);
 
-/// How long the body of a request may take to arrive, at most: forms are short.
+/// Maximum time in which the body of a request must arrive. Forms are short.
 const MAX_BODY_TIME: Duration = Duration::from_secs(30);
 
 struct ConsoleState {
     desk: PageContext,
     access: ConsoleAccess,
     sessions: ConsoleSessions,
-    /// The name of the cookie. Other servers on this host have others: browsers send cookies to all ports.
+    /// Name of the session cookie. It differs between servers on one host, because browsers send
+    /// cookies to all ports.
     cookie: String,
-    /// For those who have a session.
+    /// Permits for requests with a session.
     places: Semaphore,
-    /// For all others, who cannot keep the former out.
+    /// Permits for requests without a session. They are separate, so that such requests cannot
+    /// block viewers with a session.
     door: LoginPermits,
-    /// Where a request comes from.
+    /// Function that returns the origin of a request.
     origin: RemoteAddress,
-    /// How long the body of a request may take to arrive.
+    /// Time in which the body of a request must arrive.
     body_time: Duration,
 }
 
 impl ConsoleState {
-    /// The session with this cookie, if what it was opened with still opens the console.
+    /// Returns the session with this cookie if its credential is still valid. Ends the session
+    /// otherwise.
     fn session(&self, cookie: &str) -> Option<ConsoleSession> {
         let session = self.sessions.of(cookie).filter(|session| self.access.holds(&session.viewer, session.proof));
         if session.is_none() {
@@ -84,16 +89,18 @@ impl fmt::Debug for Console {
     }
 }
 
-/// Says which address a request comes from, as whoever serves the pages knows it.
+/// Function that returns the remote address of a request, as determined by the HTTP server.
 pub type RemoteAddress = fn(&Extensions) -> Option<String>;
 
-/// The value of a query; empty if it is not there.
+/// The parsed query string; empty if there is none.
 pub(crate) type QueryValue = Query<FieldValues>;
 
 impl Console {
-    /// The console of the server behind `operations`, which no other one on this host has the `name` of, such as its port. A
-    /// session ends after `life` at the latest. Each `origin` has a share of what those without a session may ask. The body of a
-    /// request may take `body_time` to arrive, or 30 seconds if that is shorter.
+    /// Creates the console of the server behind `operations`.
+    ///
+    /// `name` must be unique among the servers on this host, such as the port. A session ends after
+    /// at most `life`. Requests without a session have a limit for each `origin`. The body of a
+    /// request must arrive within `body_time`, at most 30 seconds.
     pub fn new(
         operations: Arc<dyn ConsoleOperations>,
         watch: Arc<ServerActivity>,
@@ -118,8 +125,8 @@ impl Console {
         }))
     }
 
-    /// The router, for whoever has checked the host of a request. Says in the log how to open the console, if that is where
-    /// it is said.
+    /// Returns the router. The caller must check the `Host` of requests. Logs the address that
+    /// opens the console, if login tokens are logged.
     pub fn router(self) -> Router {
         self.0.access.announce();
         let at = |path: &str| format!("{PATH}{path}");
@@ -150,14 +157,14 @@ impl Console {
 
 type SharedConsole = State<Arc<ConsoleState>>;
 
-/// Answers only so many requests at once.
+/// Limits the number of concurrent requests.
 async fn admit(State(inner): SharedConsole, request: Request, next: Next) -> Response {
     let session = cookie(request.headers(), &inner.cookie).and_then(|cookie| inner.session(cookie));
     if session.is_some() {
         let Ok(_place) = inner.places.try_acquire() else { return busy() };
         return next.run(request).await;
     }
-    // A body that is on its way takes no place: whoever sends one slowly keeps nobody else out.
+    // A body that is still arriving holds no permit, so a slow client does not block others.
     let request = match arrived(request, inner.body_time).await {
         Ok(request) => request,
         Err(refused) => return refused,
@@ -170,7 +177,7 @@ fn busy() -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, "the console is busy; retry later\n").into_response()
 }
 
-/// The request with its whole body, which may take `time` to arrive.
+/// Receives the whole body of a request without a session. The body must arrive within `time`.
 async fn arrived(request: Request, time: Duration) -> Result<Request, Response> {
     let (head, body) = request.into_parts();
     if head.method != Method::POST {
@@ -180,12 +187,12 @@ async fn arrived(request: Request, time: Duration) -> Result<Request, Response> 
     Ok(Request::from_parts(head, bytes.into()))
 }
 
-/// The session of a request that reads; `None` if it has none.
+/// Returns the session of a read request, if it has one.
 fn reader(inner: &ConsoleState, headers: &HeaderMap) -> Option<ConsoleSession> {
     inner.session(cookie(headers, &inner.cookie).filter(|_| may_read(headers))?)
 }
 
-/// The response to a request that reads and has no session.
+/// Returns the response to a read request without a session.
 fn turned_away(headers: &HeaderMap) -> Response {
     if headers.contains_key(LIVE) {
         return StatusCode::UNAUTHORIZED.into_response();
@@ -193,7 +200,7 @@ fn turned_away(headers: &HeaderMap) -> Response {
     see_other(&format!("{PATH}/login"))
 }
 
-/// The session of a request that changes something, and its form of at most `most` bytes.
+/// Checks a request that changes state. Returns its session and its form of at most `most` bytes.
 async fn changer(
     inner: &ConsoleState,
     request: Request,
@@ -207,7 +214,7 @@ async fn changer(
     let session = cookie(&head.headers, &inner.cookie).and_then(|cookie| inner.session(cookie));
     session.ok_or_else(ended)?;
     let mut form = read(&head.headers, body, most, inner.body_time).await?;
-    // Asked again: the body may have taken long to arrive, and rights count as they are now.
+    // Look up the session again: the body may have been slow, and the current rights apply.
     let session = cookie(&head.headers, &inner.cookie).and_then(|cookie| inner.session(cookie)).ok_or_else(ended)?;
     let token = form.remove(CSRF).unwrap_or_default();
     if hash(&token) != hash(&session.csrf) {
@@ -256,7 +263,7 @@ async fn enter(State(inner): SharedConsole, request: Request) -> Response {
         return response;
     };
     tracing::info!(viewer = viewer.name, "console: opened");
-    // Whoever was logged in before is not any more.
+    // End the previous session of this browser.
     if let Some(before) = cookie(&head.headers, &inner.cookie) {
         inner.sessions.end(before);
     }
@@ -277,7 +284,7 @@ async fn leave(State(inner): SharedConsole, request: Request) -> Response {
     with_cookie(&inner, "", Duration::ZERO, is_secure(&headers))
 }
 
-/// Leads to the console, with its cookie.
+/// Redirects to the console and sets its cookie.
 fn with_cookie(inner: &ConsoleState, value: &str, life: Duration, secure: bool) -> Response {
     let secure = if secure { "; Secure" } else { "" };
     let cookie =
@@ -289,8 +296,8 @@ fn with_cookie(inner: &ConsoleState, value: &str, life: Duration, secure: bool) 
     response
 }
 
-/// Writes a page on a thread that may block: with thousands of plugins that takes milliseconds, and the protocol's thread has
-/// calls to answer.
+/// Renders a page on a blocking thread. With thousands of plugins this takes milliseconds, and the
+/// async thread has calls to serve.
 async fn written(
     inner: &Arc<ConsoleState>,
     headers: &HeaderMap,
@@ -362,7 +369,7 @@ async fn log(State(inner): SharedConsole, headers: HeaderMap, Query(asked): Quer
     written(&inner, &headers, move |desk, session| shown(pages::log(desk, session, text(&asked, "q")))).await
 }
 
-/// Calls a tool with what was filled in.
+/// Calls a tool with the submitted arguments.
 async fn call(State(inner): SharedConsole, request: extract::Request) -> Result<Response, Response> {
     let (session, form) = changer(&inner, request, ARGUMENTS).await?;
     let name = text(&form, "tool");
@@ -378,7 +385,7 @@ async fn call(State(inner): SharedConsole, request: extract::Request) -> Result<
     Ok(writing.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response()))
 }
 
-/// Puts a plugin to rest, or wakes it.
+/// Suspends or resumes a plugin.
 async fn rest(State(inner): SharedConsole, request: extract::Request) -> Result<Response, Response> {
     let (session, form) = changer(&inner, request, LOGIN).await?;
     let (id, rests) = (text(&form, "id"), text(&form, "rests") == "yes");
@@ -390,7 +397,7 @@ async fn rest(State(inner): SharedConsole, request: extract::Request) -> Result<
     Ok(see_other(&format!("{PATH}/plugin?{}", query(&[("id", id), ("done", done)]))))
 }
 
-/// Allows a call that waits for a person, or does not.
+/// Approves or declines a waiting call.
 async fn answer(State(inner): SharedConsole, request: extract::Request) -> Result<Response, Response> {
     let (session, form) = changer(&inner, request, LOGIN).await?;
     let yes = match text(&form, "answer") {
@@ -439,7 +446,8 @@ fn missing(session: &ConsoleSession, what: &str) -> Response {
     page(StatusCode::NOT_FOUND, pages::missing(session, what))
 }
 
-/// What a page says after a form was sent. Only these words: whoever makes up an address puts nothing on a page.
+/// Returns the notice after a form was submitted. Only these fixed texts can appear, so a crafted
+/// URL cannot place text on a page.
 fn told(asked: &FieldValues) -> Option<&'static str> {
     Some(match text(asked, "done") {
         "rests" => "The plugin rests: it rejects all calls until you wake it, or until it is loaded again.",

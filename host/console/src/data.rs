@@ -1,41 +1,42 @@
-//! What the server says of itself, as plain data.
+//! Plain data about the server that pages display.
 
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use toolbay_model::{CallUsage, Digest, JsonText};
 
-/// The server as a whole.
+/// The state of the whole server.
 #[derive(Clone, Debug, Default)]
 pub struct ServerStatus {
     /// Version of Toolbay.
     pub version: &'static str,
     /// Path of the plugin folder.
     pub folder: String,
-    /// Whether every plugin that existed at startup has been loaded or refused.
+    /// True if every plugin that existed at startup was loaded or refused.
     pub complete: bool,
-    /// Tools, prompts, resources and the like that are offered: how many, and what.
+    /// Number and kind of the offered items, such as tools, prompts and resources.
     pub offered: Vec<(usize, &'static str)>,
-    /// Calls that run, and how many may.
+    /// Number of running calls, and its maximum.
     pub running: (u64, u64),
-    /// Calls that wait for their turn.
+    /// Number of queued calls.
     pub waiting: u64,
-    /// Bytes that running calls may hold, and how many all calls may hold together.
+    /// Memory that running calls may use, and the maximum for all calls together, in bytes.
     pub memory: (u64, u64),
-    /// Server-wide limits that were lowered, and files that are no plugins, a sentence each.
+    /// Remarks about server-wide limits that were lowered and about files that are not plugins, one
+    /// sentence each.
     pub notes: Vec<String>,
-    /// Why nothing is kept in the compile cache; `None` if there is one.
+    /// The reason that the compile cache is not used; `None` if it is used.
     pub no_cache: Option<String>,
-    /// Whether there is an audit log.
+    /// True if there is an audit log.
     pub audit: bool,
-    /// Whether arguments and results of calls are kept.
+    /// True if arguments and results of calls are recorded.
     pub contents: bool,
 }
 
 /// The status of a plugin's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PluginStatus {
-    /// Its file is being loaded for the first time.
+    /// The file is being loaded for the first time.
     Loading,
     /// The current file is in service.
     Ready,
@@ -43,159 +44,161 @@ pub enum PluginStatus {
     Stale,
     /// The file was refused, and no version is in service.
     Refused,
-    /// It is in service, and the operator has it reject calls.
+    /// The plugin is in service, but the operator suspended it. It rejects calls.
     Resting,
 }
 
-/// A plugin, for a list.
+/// A plugin in a list.
 #[derive(Clone, Debug)]
 pub struct PluginRow {
     /// The file name without `.wasm`.
     pub id: String,
-    /// Its status.
+    /// The status of the plugin.
     pub status: PluginStatus,
-    /// What it is for, as its file says.
+    /// The purpose of the plugin, as stated in its file.
     pub about: Option<String>,
     /// Number of its tools.
     pub tools: usize,
-    /// Why the current file is not in service, and warnings about it.
+    /// Reasons that the current file is not in service, and warnings about it.
     pub problems: Vec<String>,
-    /// The permissions of its grant, in plain words.
+    /// The permissions of the grant, in plain language.
     pub permissions: Vec<String>,
 }
 
-/// A plugin, in full.
+/// The details of a plugin.
 #[derive(Clone, Debug)]
 pub struct PluginDetail {
-    /// What the list says of it.
+    /// The row of the plugin in a list.
     pub row: PluginRow,
     /// SHA-256 of the component in service, in hexadecimal.
     pub digest: Option<String>,
-    /// What else the grant says, in plain words.
+    /// Other terms of the grant, in plain language.
     pub terms: Vec<String>,
-    /// The limits of a call: key, value, and whether the grant or the configuration sets it.
+    /// The limits of a call: key, value, and whether the grant or the configuration sets the value.
     pub limits: Vec<(String, String, bool)>,
-    /// Its tools.
+    /// The tools of the plugin.
     pub tools: Vec<ToolRow>,
-    /// What else it offers: what that is, and the names or URIs.
+    /// The other offered items: the kind, and the names or URIs.
     pub offers: Vec<(&'static str, Vec<String>)>,
-    /// Callers for which it is disabled after crashes, and for how much longer.
+    /// Callers for which the plugin is disabled after crashes, and the remaining time.
     pub disabled: Vec<(String, Duration)>,
-    /// Whether it can be put to rest: it is in service and has code.
+    /// True if the plugin can be suspended: it is in service and has code.
     pub can_rest: bool,
 }
 
-/// A tool, for a list.
+/// A tool in a list.
 #[derive(Clone, Debug)]
 pub struct ToolRow {
     /// The name that clients call.
     pub name: String,
-    /// The id of its plugin.
+    /// The id of the plugin.
     pub plugin: String,
     /// A display name.
     pub title: Option<String>,
-    /// What it does, as its plugin says.
+    /// The description that the plugin supplies.
     pub description: Option<String>,
-    /// Which calls a person must allow first, in words.
+    /// The calls that require approval by a person, in words.
     pub asks: Option<String>,
 }
 
-/// A part of a list of tools.
+/// A page of a list of tools.
 #[derive(Clone, Debug, Default)]
 pub struct ToolsPage {
     /// The tools.
     pub rows: Vec<ToolRow>,
-    /// How many tools match.
+    /// Total number of matching tools.
     pub matching: usize,
 }
 
-/// A tool, in full.
+/// The details of a tool.
 #[derive(Clone, Debug)]
 pub struct ToolDetail {
-    /// What the list says of it.
+    /// The row of the tool in a list.
     pub row: ToolRow,
     /// JSON Schema of the arguments.
     pub input: JsonText,
     /// JSON Schema of the structured content.
     pub output: Option<JsonText>,
-    /// What its annotations say, in words.
+    /// The annotations, in words.
     pub hints: Vec<&'static str>,
 }
 
-/// What came of a call that the console made.
+/// The outcome of a call from the console.
 #[derive(Debug)]
 pub enum ConsoleCallOutcome {
-    /// A person must allow it first: the question, and its digest.
+    /// A person must approve the call first: the question, and its digest.
     Question(String, Digest),
-    /// It ended.
+    /// The call ended.
     Ended {
         /// The result as a client receives it, or the message of a protocol error.
         result: Result<Value, String>,
-        /// The word of the audit log for it, such as `ok` or `fuel`.
+        /// The identifier of the outcome in the audit log, such as `ok` or `fuel`.
         outcome: &'static str,
-        /// What it used; `None` if no guest was entered.
+        /// The resources that the call used; `None` if no guest ran.
         usage: Option<CallUsage>,
     },
 }
 
-/// A call that waits for a person's yes, and whose question an operator may answer here.
+/// A call that waits for approval, whose question an operator can answer in the console.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingApproval {
-    /// Its number, from 1 at each start of the server.
+    /// Number of the call, starting at 1 after each start of the server.
     pub id: u64,
-    /// Since when it waits.
+    /// Time at which the call started to wait.
     pub at: SystemTime,
-    /// When an answer comes too late.
+    /// Time at which the question expires.
     pub until: SystemTime,
     /// The caller's name.
     pub caller: String,
     /// The plugin.
     pub plugin: String,
-    /// The tool, as clients call it.
+    /// The name of the tool for clients.
     pub tool: String,
-    /// The question, as the client's user gets it: several lines.
+    /// The question as shown to the client's user, in several lines.
     pub question: String,
 }
 
-/// What came of an answer to a call that waits.
+/// The result of answering a waiting call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApprovalOutcome {
-    /// The call goes on with it.
+    /// The call continues with the answer.
     Done,
-    /// The call has the answer, but the plugin or its grant is another one than was asked about: it fails.
+    /// The call received the answer, but fails because the plugin or its grant changed since the
+    /// question.
     Outdated,
-    /// The call has the answer, but the plugin rests: it is rejected.
+    /// The call received the answer, but is rejected because the plugin is suspended.
     Resting,
-    /// No such call waits: it was answered or cancelled, it is too late, or there never was one.
+    /// No such call waits. It was answered or cancelled, its question expired, or it never existed.
     Gone,
-    /// The viewer may not call the tool, and so not allow it either.
+    /// The viewer may not call the tool, and therefore may not approve the call.
     Forbidden,
 }
 
-/// What was removed from the compile cache.
+/// The items that were removed from the compile cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClearedCache {
     /// Number of components.
     pub components: usize,
-    /// Their size in bytes.
+    /// Total size of the components, in bytes.
     pub bytes: u64,
 }
 
-/// A line of the audit log: one line of text each, empty if it does not say that.
+/// A line of the audit log. Each field is one line of text, and empty if the log line does not
+/// contain it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditLine {
-    /// When it happened.
+    /// Time of the event.
     pub time: String,
-    /// What happened.
+    /// Name of the event.
     pub event: String,
-    /// How it ended.
+    /// The outcome.
     pub outcome: String,
-    /// Who called.
+    /// The caller.
     pub caller: String,
     /// The plugin.
     pub plugin: String,
     /// The tool.
     pub tool: String,
-    /// Everything else.
+    /// All other fields.
     pub details: String,
 }

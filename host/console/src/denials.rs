@@ -1,42 +1,42 @@
-//! Uses that were denied to plugins, with the lines of their grants that would allow them.
+//! Operations that grants denied to plugins, and the grant lines that would allow them.
 
 use std::collections::VecDeque;
 use std::time::SystemTime;
 
 use toolbay_model::text::line;
 
-/// Different uses that are kept. The one that was denied longest ago makes room.
+/// Maximum number of distinct denials. The least recent one is evicted.
 const USES: usize = 200;
 
-/// Longest name, sentence or line, in bytes: parts of them come from plugins.
+/// Maximum length of a name, sentence or line, in bytes. Plugins supply parts of them.
 const TEXT: usize = 500;
 
-/// A use that was denied to a plugin.
+/// An operation that was denied to a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DenialNote {
-    /// When.
+    /// Time of the denial.
     pub at: SystemTime,
     /// The plugin.
     pub plugin: String,
     /// The tool that was called.
     pub tool: String,
-    /// What was denied, as a sentence.
+    /// The denied operation, as a sentence.
     pub what: String,
-    /// The lines of `[permissions]` that would allow it; `None` if nothing would.
+    /// The lines of `[permissions]` that would allow the operation; `None` if no line would.
     pub remedy: Option<String>,
 }
 
-/// The uses that were denied.
+/// The denied operations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DenialLog {
-    /// The newest last, with how often each was denied.
+    /// The denials, newest last, and the number of times that each occurred.
     uses: VecDeque<(DenialNote, u64)>,
-    /// All of them since the server started.
+    /// Number of denials since the server started.
     pub(crate) count: u64,
 }
 
 impl DenialLog {
-    /// Adds one. The same use of the same plugin is kept once.
+    /// Adds a denial. Merges it with a previous denial of the same operation for the same plugin.
     pub(crate) fn add(&mut self, denial: DenialNote) {
         self.count += 1;
         let same = |(known, _): &(DenialNote, u64)| known.plugin == denial.plugin && known.what == denial.what;
@@ -47,7 +47,7 @@ impl DenialLog {
         self.uses.push_back((denial, times + 1));
     }
 
-    /// The uses, and how often each was denied: the newest first.
+    /// Returns the denials and their counts, newest first.
     pub(crate) fn newest(&self) -> impl Iterator<Item = &(DenialNote, u64)> {
         self.uses.iter().rev()
     }
@@ -71,7 +71,7 @@ impl DenialNote {
 pub(crate) mod tests {
     use super::*;
 
-    /// A denial of a request of a plugin.
+    /// Creates a denial of a request of a plugin.
     pub(crate) fn denial(plugin: &str, what: &str) -> DenialNote {
         DenialNote {
             at: SystemTime::UNIX_EPOCH,

@@ -1,14 +1,14 @@
-//! Where pages get from what they show.
+//! The data sources of the pages.
 
 use std::sync::Arc;
 
 use crate::operations::ConsoleOperations;
 use crate::watch::ServerActivity;
 
-/// Where pages get from what they show.
+/// The data sources that all pages share.
 pub(crate) struct PageContext {
-    /// What the server offers.
+    /// The server and its operations.
     pub(crate) operations: Arc<dyn ConsoleOperations>,
-    /// What happens in it.
+    /// The recorded activity of the server.
     pub(crate) watch: Arc<ServerActivity>,
 }

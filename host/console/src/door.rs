@@ -1,19 +1,20 @@
-//! Places for requests without a session, with a share for each address: whoever sends many keeps nobody else from logging in.
+//! Permits for requests without a session, with a limit for each address. A client that sends many
+//! requests cannot prevent others from logging in.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Requests that are answered at once.
+/// Maximum number of concurrent requests.
 const PLACES: usize = 64;
 
-/// Those of one address.
+/// Maximum number of concurrent requests of one address.
 const EACH: usize = PLACES / 4;
 
-/// The places.
+/// The permits for requests without a session.
 #[derive(Debug, Default)]
 pub(crate) struct LoginPermits(Mutex<BTreeMap<String, usize>>);
 
-/// A place, until it is dropped.
+/// A permit, which is released when it is dropped.
 #[derive(Debug)]
 pub(crate) struct DoorPlace<'a> {
     door: &'a LoginPermits,
@@ -21,7 +22,8 @@ pub(crate) struct DoorPlace<'a> {
 }
 
 impl LoginPermits {
-    /// A place for a request from this address, if that is known; `None` if there are too many, of all or of this address.
+    /// Acquires a permit for a request from this address, if it is known. Returns `None` if the
+    /// limit of the address or the total limit is reached.
     pub(crate) fn enter(&self, address: Option<String>) -> Option<DoorPlace<'_>> {
         let most = if address.is_some() { EACH } else { PLACES };
         let address = address.unwrap_or_default();
@@ -34,7 +36,7 @@ impl LoginPermits {
         Some(DoorPlace { door: self, address })
     }
 
-    // Held for a few comparisons and never across an await.
+    // The lock is held for a few comparisons and never across an await.
     fn taken(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -69,7 +71,7 @@ mod tests {
         assert!(of(9).is_some());
         drop(others);
         assert!(door.taken().is_empty());
-        // Where addresses are not known, nobody has a share.
+        // Requests without a known address have no separate limit.
         assert_eq!((0..2 * PLACES).map_while(|_| door.enter(None)).collect::<Vec<_>>().len(), PLACES);
     }
 }

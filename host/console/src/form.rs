@@ -1,9 +1,10 @@
-//! A form made out of a JSON Schema, and the arguments made out of what was filled in.
+//! Forms that are generated from a JSON Schema, and the conversion of submitted forms to arguments.
 //!
-//! A property becomes a field if its schema says plainly what it is: a text, a number, yes or no, a choice, or a list of texts
-//! or numbers. An object with such properties becomes a group of fields, within bounds. Everything else becomes a field for
-//! JSON, and a schema that says nothing of properties becomes one such field as a whole. The form never decides what is
-//! valid: the server checks the arguments as those of every call.
+//! A property becomes a field if its schema has a simple type: string, number, boolean,
+//! enumeration, or an array of strings or numbers. An object with such properties becomes a group
+//! of fields, up to a maximum depth. Any other property becomes a JSON field. A schema without
+//! usable properties becomes a single JSON field. The form does not validate arguments: the server
+//! checks them as for every call.
 
 mod field;
 mod read;
@@ -19,21 +20,21 @@ use self::schema::fields;
 /// A form for the arguments of a tool.
 #[derive(Clone, Debug)]
 pub(crate) struct ToolForm {
-    /// Its fields in the order of the schema.
+    /// The fields, in the order of the schema.
     pub(crate) fields: Vec<FormField>,
-    /// Whether it is one field for JSON, although there could be others.
+    /// True if the form is a single JSON field, although it may have other fields.
     pub(crate) raw: bool,
-    /// Whether there could be fields.
+    /// True if the schema can be represented by fields.
     pub(crate) has_fields: bool,
-    /// Of the schema: what was filled in belongs to this form alone.
+    /// Digest of the schema. Submitted values are only valid for a form with this digest.
     pub(crate) digest: Digest,
 }
 
-/// The name of the field for all arguments as JSON.
+/// Name of the field for all arguments as JSON.
 pub(crate) const RAW: &str = "json";
 
 impl ToolForm {
-    /// The form for a schema. `raw` asks for one field for JSON.
+    /// Creates the form for a schema. If `raw` is set, the form is a single JSON field.
     pub(crate) fn of(schema: &JsonText, raw: bool) -> Self {
         let digest = Digest::new(Sha256::digest(schema.get()).into());
         let schema: Value = serde_json::from_str(schema.get()).unwrap_or_default();
@@ -43,7 +44,7 @@ impl ToolForm {
         Self { fields: fields.filter(|_| !raw).unwrap_or_default(), raw, has_fields, digest }
     }
 
-    /// What is filled in at first.
+    /// Returns the initial values of the fields.
     pub(crate) fn defaults(&self) -> FieldValues {
         fn add(fields: &[FormField], filled: &mut FieldValues) {
             for field in fields {
@@ -59,11 +60,11 @@ impl ToolForm {
         filled
     }
 
-    /// The arguments that were filled in.
+    /// Converts submitted values to arguments.
     ///
     /// # Errors
     ///
-    /// What is wrong with a field, by the field's name.
+    /// Returns the names of the invalid fields and the error of each.
     pub(crate) fn arguments(&self, filled: &FieldValues) -> Result<Map<String, Value>, Vec<(String, String)>> {
         if self.raw {
             let text = filled.get(RAW).map(String::as_str).unwrap_or_default().trim();

@@ -1,4 +1,5 @@
-//! The way from a port of this machine to the console's own socket, for browsers: they connect to no Unix socket.
+//! Forwards connections from a local TCP port to the console's own Unix socket, because browsers
+//! cannot connect to Unix sockets.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -15,16 +16,16 @@ use crate::connections::{ForwardedConnection, ForwardedConnections};
 use crate::neighbor;
 use crate::word::{SocketRequest, is_own};
 
-/// How long a server may take to answer.
+/// Maximum time in which a server must respond.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Longest line of a server, in bytes.
+/// Maximum length of a line from a server, in bytes.
 const LINE: u64 = 8 << 10;
 
-/// Pause after a failed accept.
+/// Delay after a failed accept.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A token that opens the console once, and the connection that ends with the server.
+/// A login token, which works once, and a connection that closes when the server ends.
 #[derive(Debug)]
 pub struct ConsoleLogin {
     /// The token.
@@ -39,20 +40,20 @@ impl ConsoleLogin {
     }
 }
 
-/// What the server with this socket serves.
+/// Returns a description of what the server with this socket serves.
 ///
 /// # Errors
 ///
-/// It does not answer, or is another user's.
+/// Returns an error if the server does not respond or belongs to another user.
 pub async fn about(socket: &Path) -> io::Result<String> {
     Ok(asked(socket, SocketRequest::About).await?.0)
 }
 
-/// Has the server with this socket give a token.
+/// Requests a login token from the server with this socket.
 ///
 /// # Errors
 ///
-/// As those of [`about`].
+/// Returns the same errors as [`about`].
 pub async fn login(socket: &Path) -> io::Result<ConsoleLogin> {
     let (token, held) = asked(socket, SocketRequest::Login).await?;
     Ok(ConsoleLogin { token, held })
@@ -80,7 +81,7 @@ async fn connected(socket: &Path, word: SocketRequest) -> io::Result<UnixStream>
     Ok(stream)
 }
 
-/// Passes on what comes to `listener`, and what the server with this socket answers. Does not return.
+/// Forwards connections between `listener` and the server with this socket. Never returns.
 pub async fn forward(listener: TcpListener, socket: &Path) {
     let mut open = ForwardedConnections::default();
     loop {
@@ -98,12 +99,13 @@ pub async fn forward(listener: TcpListener, socket: &Path) {
     }
 }
 
-/// Passes bytes on in both directions until the server has ended the connection, which it does in any case after some time.
+/// Forwards bytes in both directions until the server closes the connection, which it always does
+/// after some time.
 async fn pass(mut browser: TcpStream, socket: &Path, answered: &AtomicBool) -> io::Result<()> {
     let mut server = timeout(PATIENCE, connected(socket, SocketRequest::Pages)).await??;
     let ((mut from_browser, mut to_browser), (mut from_server, mut to_server)) = (browser.split(), server.split());
     let up = async {
-        // A browser that has left has the server end the connection.
+        // When the browser disconnects, the server closes the connection.
         drop(copy(&mut from_browser, &mut to_server).await);
         drop(to_server.shutdown().await);
         std::future::pending::<()>().await;

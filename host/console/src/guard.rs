@@ -1,33 +1,33 @@
-//! Which requests count as those of the console's own pages, or of whoever types its address.
+//! Request checks against cross-site request forgery.
 //!
-//! The cookie of a session comes along with every request to this host, whatever its port: also with those of a page that
-//! another server of the same machine shows. What changes something must therefore name the console's own origin, and have
-//! the token of a form.
+//! Browsers send the session cookie with every request to this host, regardless of the port,
+//! including requests from pages of other servers on the same machine. A request that changes state
+//! must therefore have the console's own origin and the CSRF token of a form.
 
 use http::header::{COOKIE, HOST, ORIGIN};
 use http::{HeaderMap, HeaderName};
 
-/// Where a request comes from, as browsers say it.
+/// The browser's statement about the relation between the requesting site and the console.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Whether a request that only reads may have a session: no page of another origin has sent it.
+/// Returns whether a read request may use a session: it was not sent by a page of another origin.
 pub(crate) fn may_read(headers: &HeaderMap) -> bool {
     let own = headers.get_all(ORIGIN).iter().all(|_| is_own_origin(headers));
     own && headers.get_all(FETCH_SITE).iter().all(|site| site == "same-origin" || site == "none")
 }
 
-/// Whether a request that changes something comes from a page of the console.
+/// Returns whether a request that changes state was sent by a page of the console.
 pub(crate) fn may_change(headers: &HeaderMap) -> bool {
-    // Every browser says it of a form.
+    // Every browser sends the origin of a form.
     is_own_origin(headers) && headers.get_all(FETCH_SITE).iter().all(|site| site == "same-origin")
 }
 
-/// Whether the console is reached through TLS: its pages know.
+/// Returns whether the console is reached over TLS, according to the origin of its page.
 pub(crate) fn is_secure(headers: &HeaderMap) -> bool {
     headers.get(ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"))
 }
 
-/// Whether there is one origin, and it is the host that was asked for.
+/// Returns whether the request has exactly one origin, which matches the requested host.
 fn is_own_origin(headers: &HeaderMap) -> bool {
     let only = |name: HeaderName| {
         let mut values = headers.get_all(name).iter();
@@ -39,7 +39,7 @@ fn is_own_origin(headers: &HeaderMap) -> bool {
     authority.is_some_and(|authority| !authority.is_empty() && authority.eq_ignore_ascii_case(host))
 }
 
-/// The value of the cookie with this name; `None` if there is none, or more than one.
+/// Returns the value of the cookie with this name; `None` if it does not exist or is ambiguous.
 pub(crate) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let all = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut values = all

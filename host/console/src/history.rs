@@ -1,4 +1,4 @@
-//! The calls that ended: the newest of them, what they came to over time, and by tool.
+//! Finished calls: the newest ones, their statistics over time, and their totals by tool.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -7,40 +7,40 @@ use std::time::Duration;
 use crate::calls::CallNote;
 use crate::series::CallSeries;
 
-/// Calls that are kept.
+/// Maximum number of stored calls.
 pub(crate) const CALLS: usize = 1_000;
 
-/// Tools whose calls are counted. All further ones share a row.
+/// Maximum number of tools with separate totals. All further tools share one entry.
 const TOOLS: usize = 1_000;
 
-/// The row of all further tools. No tool can have such a name.
+/// Name of the shared entry, which is not a valid tool name.
 const OTHERS: &str = "(other)";
 
-/// The calls that ended.
+/// The finished calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallHistory {
-    /// The newest last.
+    /// The stored calls, newest last.
     calls: VecDeque<Arc<CallNote>>,
-    /// What they came to over time.
+    /// Statistics over time.
     pub(crate) series: CallSeries,
-    /// What those of each tool came to since the server started.
+    /// Totals by tool since the server started.
     pub(crate) tools: BTreeMap<String, ToolTotals>,
-    /// All calls since the server started.
+    /// Number of calls since the server started.
     pub(crate) ended: u64,
-    /// Those of them that failed.
+    /// Number of failed calls since the server started.
     pub(crate) failed: u64,
-    /// Calls of which nothing is known, because there were too many at once.
+    /// Number of calls that were not recorded because the queue was full.
     pub(crate) missed: u64,
 }
 
-/// What the calls of one tool came to.
+/// The totals of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ToolTotals {
     pub(crate) calls: u64,
     pub(crate) failed: u64,
     pub(crate) fuel: u64,
     pub(crate) took: Duration,
-    /// The most memory of one, in bytes.
+    /// Maximum memory of a call, in bytes.
     pub(crate) memory: u64,
 }
 
@@ -50,7 +50,7 @@ impl CallHistory {
         self.series.add(&call);
         self.ended += 1;
         self.failed += u64::from(call.failed());
-        // Names that clients make up get no row.
+        // Unknown tools get no entry, because clients can send any name.
         if call.plugin.is_some() {
             let known = self.tools.contains_key(&call.tool);
             let name = if known || self.tools.len() < TOOLS { call.tool.as_str() } else { OTHERS };
@@ -68,14 +68,14 @@ impl CallHistory {
         self.calls.push_back(Arc::new(call));
     }
 
-    /// The newest calls, the newest first.
+    /// Returns the stored calls, newest first.
     pub(crate) fn newest(&self) -> impl Iterator<Item = &Arc<CallNote>> {
         self.calls.iter().rev()
     }
 }
 
 impl ToolTotals {
-    /// Their mean time.
+    /// Returns the mean duration of a call.
     pub(crate) fn mean(&self) -> Duration {
         self.took.checked_div(u32::try_from(self.calls).unwrap_or(u32::MAX)).unwrap_or_default()
     }

@@ -1,12 +1,15 @@
-//! The console: pages for operators that show what a server offers, what happens, and why something failed.
+//! The console: web pages for operators that show the plugins and tools of a server, its activity,
+//! and the reasons of failures.
 //!
-//! Data comes from two places. [`ServerActivity`] takes in what happens (calls, denied uses, approvals, log lines) and keeps the
-//! newest of it within bounds. [`ConsoleOperations`] is a trait that the server implements: it says what is offered, and does the
-//! few things that an operator may do here. `access` decides who may open the console, `sessions` who has, and `guard`
-//! which requests count as theirs. `pages/` writes HTML with maud, which escapes every value; `form` makes a form out of a
-//! JSON Schema, and reads it. Nothing here knows wasmtime, the plugin folder, the configuration file or MCP.
+//! Data has two sources. [`ServerActivity`] records events (calls, denials, approvals, log lines)
+//! and retains the newest ones within bounds. [`ConsoleOperations`] is a trait that the server
+//! implements: it describes the offered items and performs the few actions that an operator may
+//! take. `access` checks credentials, and `sessions` stores the open sessions. Requests are checked
+//! against cross-site request forgery. `pages/` renders HTML with maud, which escapes every value.
+//! `form` generates a form from a JSON Schema and parses it. This crate does not depend on
+//! wasmtime, the plugin folder, the configuration file or MCP.
 //!
-//! What it never does: change a grant or a permission.
+//! The console never changes a grant or a permission.
 
 mod access;
 mod answer;

@@ -6,16 +6,16 @@ use toolbay_model::text::clean;
 
 use crate::login_token::LOGIN;
 
-/// Lines that are kept.
+/// Maximum number of stored lines.
 const LINES: usize = 1_000;
 
-/// Bytes that they may take together.
+/// Maximum total size of the stored lines, in bytes.
 const BYTES: usize = 512 << 10;
 
-/// Longest line, in bytes.
+/// Maximum length of a line, in bytes.
 const LONGEST: usize = 4_000;
 
-/// The newest lines of the log.
+/// A bounded buffer of log lines.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LogLines {
     lines: VecDeque<String>,
@@ -23,10 +23,10 @@ pub(crate) struct LogLines {
 }
 
 impl LogLines {
-    /// Adds lines. What opens the console is left out.
+    /// Adds lines. Skips lines with a login address.
     pub(crate) fn add(&mut self, text: &str) {
         for text in text.lines().filter(|text| !text.contains(LOGIN)) {
-            // Without the colours of a terminal.
+            // Remove terminal colors.
             let line = toolbay_model::text::line(&clean(text), LONGEST);
             self.bytes += line.len();
             self.lines.push_back(line);
@@ -36,7 +36,7 @@ impl LogLines {
         }
     }
 
-    /// The lines, the newest first.
+    /// Returns the lines, newest first.
     pub(crate) fn newest(&self) -> impl Iterator<Item = &String> {
         self.lines.iter().rev()
     }

@@ -1,35 +1,37 @@
-//! The token that opens a console without configured tokens: it is in the log, or given to whoever asks through the console's
-//! own socket, and works once.
+//! The login token of a console without configured tokens. It works once. It is logged, or sent to
+//! a client of the console's own socket.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::paths::PATH;
 use crate::secret::{SecretHash, hash, secret};
 
-/// What the address of a login begins with in the log. Lines with it are not among the log's lines in the console.
+/// Start of the path of a login address in the log. The console's log page omits lines with it.
 pub const LOGIN: &str = "/console/login#";
 
-/// A token that works once. The next one takes its place when it has been used.
+/// A login token that works once. A new token can be issued after it is used.
 #[derive(Debug)]
 pub(crate) struct LoginToken {
-    /// What the addresses begin with, such as `http://127.0.0.1:8931`; `None` if no address is logged.
+    /// The base of login addresses, such as `http://127.0.0.1:8931`; `None` if addresses are not
+    /// logged.
     site: Option<String>,
     current: Mutex<Option<SecretHash>>,
 }
 
 impl LoginToken {
-    /// The tokens of a console at this site. There is none before [`LoginToken::announce`] or [`LoginToken::issue`].
+    /// Creates a login token for a console at this site. It has no value before
+    /// [`LoginToken::announce`] or [`LoginToken::issue`] is called.
     pub(crate) fn new(site: Option<String>) -> Self {
         Self { site, current: Mutex::default() }
     }
 
-    /// Whether addresses are logged.
+    /// Returns whether login addresses are logged.
     pub(crate) fn is_logged(&self) -> bool {
         self.site.is_some()
     }
 
-    /// Makes a token and logs the address that it opens, if addresses are logged. The token is after the `#`: browsers send
-    /// that to nobody.
+    /// Issues a token and logs its login address, if addresses are logged. The token is in the
+    /// fragment of the URL, which browsers do not send.
     pub(crate) fn announce(&self) {
         let Some(site) = &self.site else { return };
         if let Some(token) = self.issue() {
@@ -37,7 +39,8 @@ impl LoginToken {
         }
     }
 
-    /// Makes a token, which takes the place of the one before; `None` if the system has no random bytes.
+    /// Issues a token, which replaces the previous one. Returns `None` if the system provides no
+    /// random bytes.
     pub(crate) fn issue(&self) -> Option<String> {
         let token = secret();
         let Some(made) = &token else {
@@ -48,7 +51,7 @@ impl LoginToken {
         token
     }
 
-    /// Whether this is the token. It is used up then.
+    /// Returns whether `token` is the current token, and consumes it if so.
     pub(crate) fn take(&self, token: &str) -> bool {
         let mut current = self.current();
         let is_it = current.is_some_and(|current| current == hash(token));
@@ -58,7 +61,7 @@ impl LoginToken {
         is_it
     }
 
-    // Held for a comparison.
+    // The lock is held for a comparison.
     fn current(&self) -> MutexGuard<'_, Option<SecretHash>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,30 +1,30 @@
-//! Which account of this machine has opened a connection, as Linux says it.
+//! Lookup of the account that opened a local connection, from Linux's `/proc/net`.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::net::{IpAddr, SocketAddr};
 
-/// Where the system lists connections: those of IPv4, and those of programs that use sockets of IPv6 for both.
+/// The tables of IPv4 connections, and of IPv6 sockets, which can also carry IPv4 connections.
 const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 
-/// The user with the other end of a connection within this machine, from `peer` to `own`. `None` if the system does not say.
-/// Blocks.
+/// Returns the user at the other end of a local connection from `peer` to `own`; `None` if the
+/// system does not list it. Blocks.
 pub(crate) fn user(peer: SocketAddr, own: SocketAddr) -> Option<u32> {
     TABLES.iter().find_map(|table| {
         let lines = BufReader::new(File::open(table).ok()?).lines();
-        // The first one is the head.
+        // Skip the header line.
         lines.skip(1).map_while(Result::ok).find_map(|line| listed(&line, peer, own))
     })
 }
 
-/// The user of a line if it is that of this connection.
+/// Returns the user of a table line if it describes this connection.
 fn listed(line: &str, peer: SocketAddr, own: SocketAddr) -> Option<u32> {
     let mut words = line.split_ascii_whitespace();
     let (from, to) = (words.nth(1)?, words.next()?);
     if address(from)? != canonical(peer) || address(to)? != canonical(own) {
         return None;
     }
-    // The state, queues, timer and retransmissions are between.
+    // Skip the state, queues, timer and retransmissions.
     words.nth(4)?.parse().ok()
 }
 
@@ -32,7 +32,7 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-/// An address as the system lists it: words of 32 bits as this machine has them in memory, and the port.
+/// Parses an address of a table: 32-bit words in native byte order, and the port.
 fn address(text: &str) -> Option<SocketAddr> {
     let (host, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;

@@ -1,4 +1,4 @@
-//! What the console asks of the server that it belongs to.
+//! The interface between the console and its server.
 
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
@@ -9,40 +9,43 @@ use crate::data::{
     ToolsPage, WaitingApproval,
 };
 
-/// Whoever has opened the console.
+/// A user who opened the console.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsoleViewer {
-    /// The name as a caller, for the log: `console`, or that of a token such as `token:ops`.
+    /// The name as a caller, for the log: `console`, or the name of a token such as `token:ops`.
     pub name: String,
-    /// Whether it was opened without a token of the configuration, by whoever may call everything without one.
+    /// True if the console was opened without a configured token, by a user who may call every
+    /// tool.
     pub local: bool,
 }
 
-/// The server behind the console: what it offers, and the few things that an operator may do with it.
+/// The server behind the console.
 ///
-/// Its methods are called for each page, so none of them takes long, but for those that return a future.
+/// Pages call these methods on each request. Methods that do not return a future must be fast.
 pub trait ConsoleOperations: Send + Sync + 'static {
-    /// The server as a whole.
+    /// Returns the state of the whole server.
     fn status(&self) -> ServerStatus;
 
-    /// Every plugin file, in the order of the ids.
+    /// Returns all plugin files, ordered by id.
     fn plugins(&self) -> Vec<PluginRow>;
 
-    /// The plugin with this id; `None` if there is none.
+    /// Returns the plugin with this id, if it exists.
     fn plugin(&self, id: &str) -> Option<PluginDetail>;
 
-    /// At most `most` tools of those that contain `search` in their name, title, description or plugin, without the first
-    /// `from`.
+    /// Returns at most `most` tools whose name, title, description or plugin contains `search`,
+    /// after skipping the first `from`.
     fn tools(&self, search: &str, from: usize, most: usize) -> ToolsPage;
 
-    /// The tool that clients call by this name; `None` if there is none.
+    /// Returns the tool with this name, if it exists.
     fn tool(&self, name: &str) -> Option<ToolDetail>;
 
-    /// Whether the viewer may call the tool with this name, and see what its calls contain.
+    /// Returns whether the viewer may call the tool with this name and view the contents of its
+    /// calls.
     fn may_use(&self, viewer: &ConsoleViewer, tool: &str) -> bool;
 
-    /// Calls a tool for the viewer, within the limits of every client. If the operator wants a person to allow the call, it
-    /// is made if `allowed` is the digest of the question to that person, and else ends with [`ConsoleCallOutcome::Question`].
+    /// Calls a tool for the viewer, within the limits that apply to every client. If the call
+    /// requires approval, it runs only if `allowed` is the digest of the approval question.
+    /// Otherwise it ends with [`ConsoleCallOutcome::Question`].
     fn call(
         &self,
         viewer: &ConsoleViewer,
@@ -51,29 +54,32 @@ pub trait ConsoleOperations: Send + Sync + 'static {
         allowed: Option<Digest>,
     ) -> BoxFuture<'static, ConsoleCallOutcome>;
 
-    /// The calls that wait for a person at their client, and that an operator may answer as well, the oldest first. Few
-    /// hundred at the most.
+    /// Returns the calls that wait for approval at their client and that an operator can answer
+    /// too, oldest first: at most a few hundred.
     fn waiting(&self) -> Vec<WaitingApproval>;
 
-    /// Answers a call of [`ConsoleOperations::waiting`] for the viewer. The first answer counts, whoever gives it. It is there when
-    /// the client is not asked any more.
+    /// Answers a call of [`ConsoleOperations::waiting`] for the viewer. The first answer counts,
+    /// from the operator or the client. The future completes after the question to the client is
+    /// withdrawn.
     fn answer(&self, viewer: &ConsoleViewer, id: u64, yes: bool) -> BoxFuture<'_, ApprovalOutcome>;
 
-    /// Has a plugin reject all calls, or serve them again, also those of callers for which it is disabled, because the viewer
-    /// wants that. Returns whether there is such a plugin with code.
+    /// Suspends or resumes a plugin for the viewer. A suspended plugin rejects all calls. Resuming
+    /// also enables it for callers for which it is disabled. Returns whether a plugin with this id
+    /// and with code exists.
     fn rest(&self, viewer: &ConsoleViewer, plugin: &str, rests: bool) -> bool;
 
-    /// Removes this server's compiled components from the compile cache, because the viewer wants that.
+    /// Removes this server's compiled components from the compile cache, for the viewer.
     ///
     /// # Errors
     ///
-    /// There is no cache, or not everything could be removed: why.
+    /// Returns the reason if there is no cache or not everything could be removed.
     fn clear_cache(&self, viewer: &ConsoleViewer) -> BoxFuture<'static, Result<ClearedCache, String>>;
 
-    /// At most `most` of the newest lines of the audit log, the newest first; `None` if there is no log.
+    /// Returns at most `most` of the newest lines of the audit log, newest first; `None` if there
+    /// is no log.
     ///
     /// # Errors
     ///
-    /// The log cannot be read: why.
+    /// Returns the reason if the log cannot be read.
     fn audit(&self, most: usize) -> BoxFuture<'static, Option<Result<Vec<AuditLine>, String>>>;
 }

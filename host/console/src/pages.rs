@@ -1,4 +1,4 @@
-//! What the pages look like: HTML, in which maud escapes every value.
+//! The HTML pages, rendered with maud, which escapes every value.
 
 mod approvals;
 mod audit;

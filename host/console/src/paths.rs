@@ -1,7 +1,7 @@
-//! Where the console is, and the name of a field that every form has.
+//! The base path of the console, and the name of the CSRF form field.
 
-/// Where the console is. `/` leads there.
+/// Base path of the console. `/` redirects there.
 pub const PATH: &str = "/console";
 
-/// The field with the token that each form has.
+/// Name of the form field with the CSRF token.
 pub(crate) const CSRF: &str = "csrf";

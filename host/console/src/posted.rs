@@ -1,4 +1,4 @@
-//! The bodies of forms, within bounds.
+//! Parsing of form bodies, within bounds.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use crate::form::FieldValues;
 
-/// Most fields of a form.
+/// Maximum number of fields of a form.
 const FIELDS: usize = 200;
 
-/// Reads a form of at most `most` bytes, which may take `time` to arrive.
+/// Reads and parses a form of at most `most` bytes, which must arrive within `time`.
 ///
 /// # Errors
 ///
-/// Why it is none, with the status that says so.
+/// Returns the response status and the reason.
 pub(crate) async fn posted(
     headers: &HeaderMap,
     body: Body,
@@ -31,11 +31,11 @@ pub(crate) async fn posted(
     filled(&bytes).ok_or((StatusCode::BAD_REQUEST, "The form has too many fields, or one of them twice."))
 }
 
-/// Reads a body of at most `most` bytes, which may take `time` to arrive.
+/// Reads a body of at most `most` bytes, which must arrive within `time`.
 ///
 /// # Errors
 ///
-/// Why it is not there, with the status that says so.
+/// Returns the response status and the reason.
 pub(crate) async fn whole(body: Body, most: usize, time: Duration) -> Result<Bytes, (StatusCode, &'static str)> {
     let reading = Limited::new(body, most).collect();
     let read = tokio::time::timeout(time, reading).await;

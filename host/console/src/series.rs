@@ -1,49 +1,49 @@
-//! What calls came to over time: a bounded number of steps of equal length, for charts.
+//! Call statistics over time, in a bounded number of equal time buckets, for charts.
 
 use std::collections::VecDeque;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::calls::CallNote;
 
-/// Length of a step, in seconds.
+/// Length of a bucket, in seconds.
 const STEP: u64 = 10;
 
-/// Steps that are kept: a quarter of an hour.
+/// Maximum number of buckets: a quarter of an hour.
 pub(crate) const STEPS: usize = 90;
 
-/// What calls came to over time.
+/// Call statistics per time bucket.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallSeries {
-    /// The steps in which calls ended, the oldest first.
+    /// The buckets with calls, oldest first.
     steps: VecDeque<SeriesBucket>,
 }
 
-/// What the calls that ended in one step came to.
+/// Statistics of the calls that ended in one bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SeriesBucket {
-    /// Its number since 1970.
+    /// Number of the bucket since 1970.
     pub(crate) number: u64,
-    /// Calls that did not fail.
+    /// Number of calls that did not fail.
     pub(crate) ok: u64,
-    /// Calls that failed.
+    /// Number of calls that failed.
     pub(crate) failed: u64,
-    /// Fuel of all of them.
+    /// Total fuel.
     pub(crate) fuel: u64,
-    /// Their time together.
+    /// Total duration.
     pub(crate) took: Duration,
-    /// The longest time of one.
+    /// Maximum duration of a call.
     pub(crate) longest: Duration,
-    /// The most memory of one, in bytes.
+    /// Maximum memory of a call, in bytes.
     pub(crate) memory: u64,
 }
 
 impl SeriesBucket {
-    /// All calls.
+    /// Returns the number of calls.
     pub(crate) fn calls(&self) -> u64 {
         self.ok + self.failed
     }
 
-    /// Their mean time.
+    /// Returns the mean duration of a call.
     pub(crate) fn mean(&self) -> Duration {
         let calls = u32::try_from(self.calls()).unwrap_or(u32::MAX);
         self.took.checked_div(calls).unwrap_or_default()
@@ -64,7 +64,7 @@ impl SeriesBucket {
 }
 
 impl CallSeries {
-    /// Adds a call. One from before the oldest step is left out: clocks can be set.
+    /// Adds a call. Ignores a call before the oldest bucket, which can occur when the clock is set.
     pub(crate) fn add(&mut self, call: &CallNote) {
         let number = number(call.at);
         let at = self.steps.partition_point(|step| step.number < number);
@@ -82,7 +82,7 @@ impl CallSeries {
         }
     }
 
-    /// The steps until `now`, also those in which nothing happened: the oldest first.
+    /// Returns all buckets until `now`, including empty ones, oldest first.
     pub(crate) fn until(&self, now: SystemTime) -> Vec<SeriesBucket> {
         let last = number(now);
         let first = last.saturating_sub(STEPS as u64 - 1);

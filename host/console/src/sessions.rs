@@ -1,4 +1,4 @@
-//! Who has opened the console: a bounded number of sessions that end by themselves.
+//! The open sessions of the console: a bounded number, which expire.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -7,16 +7,16 @@ use crate::access::AccessProof;
 use crate::operations::ConsoleViewer;
 use crate::secret::{SecretHash, hash, secret};
 
-/// Most sessions. A new one takes the place of the one that was idle longest.
+/// Maximum number of sessions. A new session evicts the one that was idle longest.
 const MOST: usize = 16;
 
-/// How long a session is kept without a request. An open page asks for news all the time.
+/// Idle timeout of a session. An open page polls for updates continually.
 const IDLE: Duration = Duration::from_hours(1);
 
 /// The sessions of a console.
 #[derive(Debug)]
 pub(crate) struct ConsoleSessions {
-    /// The longest time until one ends.
+    /// Maximum duration of a session.
     life: Duration,
     open: Mutex<Vec<OpenSession>>,
 }
@@ -32,26 +32,27 @@ struct OpenSession {
 /// A session.
 #[derive(Clone, Debug)]
 pub(crate) struct ConsoleSession {
-    /// Whose it is.
+    /// The viewer of the session.
     pub(crate) viewer: ConsoleViewer,
-    /// What it was opened with.
+    /// The credential that opened the session.
     pub(crate) proof: AccessProof,
-    /// What each form must contain.
+    /// The CSRF token that each form must contain.
     pub(crate) csrf: String,
 }
 
 impl ConsoleSessions {
-    /// No session. One that begins ends after `life` at the latest.
+    /// Creates an empty set of sessions. A session ends after at most `life`.
     pub(crate) fn new(life: Duration) -> Self {
         Self { life, open: Mutex::default() }
     }
 
-    /// The longest time until a session ends.
+    /// Returns the maximum duration of a session.
     pub(crate) fn life(&self) -> Duration {
         self.life
     }
 
-    /// Begins a session; the value of its cookie, or `None` if the system has no random bytes.
+    /// Starts a session. Returns the value of its cookie, or `None` if the system provides no
+    /// random bytes.
     pub(crate) fn begin(&self, viewer: ConsoleViewer, proof: AccessProof) -> Option<String> {
         let (cookie, csrf, now) = (secret()?, secret()?, Instant::now());
         let mut open = self.living(now);
@@ -69,7 +70,7 @@ impl ConsoleSessions {
         Some(cookie)
     }
 
-    /// The session with this cookie; `None` if it has ended or never was.
+    /// Returns the session with this cookie; `None` if it has ended or never existed.
     pub(crate) fn of(&self, cookie: &str) -> Option<ConsoleSession> {
         let (hash, now) = (hash(cookie), Instant::now());
         let mut open = self.living(now);
@@ -84,7 +85,7 @@ impl ConsoleSessions {
         self.living(Instant::now()).retain(|one| one.cookie != hash);
     }
 
-    /// Those that have not ended. The lock is held for a few comparisons.
+    /// Removes expired sessions and returns the others. The lock is held for a few comparisons.
     fn living(&self, now: Instant) -> MutexGuard<'_, Vec<OpenSession>> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|one| now.duration_since(one.began) < self.life && now.duration_since(one.used) < IDLE);

@@ -1,21 +1,21 @@
-//! Values as pages show them.
+//! Formatting of values for pages.
 
 use std::time::{Duration, SystemTime};
 
 use bytesize::ByteSize;
 use toolbay_model::text::thousands;
 
-/// A moment as `2026-05-01T08:00:00Z`.
+/// Formats a time as `2026-05-01T08:00:00Z`.
 pub(crate) fn moment(at: SystemTime) -> String {
     humantime::format_rfc3339_seconds(at).to_string()
 }
 
-/// Its time of day, as `08:00:00`.
+/// Formats a time of day as `08:00:00`.
 pub(crate) fn clock(at: SystemTime) -> String {
     moment(at).get(11..19).unwrap_or_default().to_owned()
 }
 
-/// A duration in at most four characters and a unit, such as `12 ms`.
+/// Formats a duration in at most four characters and a unit, such as `12 ms`.
 pub(crate) fn time(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     match seconds {
@@ -28,12 +28,12 @@ pub(crate) fn time(time: Duration) -> String {
     }
 }
 
-/// A size, such as `1.5 MiB`.
+/// Formats a size in bytes, such as `1.5 MiB`.
 pub(crate) fn size(bytes: u64) -> String {
     ByteSize::b(bytes).display().iec().to_string()
 }
 
-/// A large number in a few characters, such as `12.3 M`.
+/// Formats a large number in a few characters, such as `12.3 M`.
 pub(crate) fn amount(number: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
     let value = number as f64;
@@ -45,12 +45,12 @@ pub(crate) fn amount(number: u64) -> String {
     }
 }
 
-/// `1 call`, `2 calls`.
+/// Formats a count with its noun: `1 call`, `2 calls`.
 pub(crate) fn count(number: usize, noun: &str) -> String {
     format!("{} {noun}{}", thousands(number as u64), if number == 1 { "" } else { "s" })
 }
 
-/// The first sentence of a text, on one line.
+/// Returns the first sentence of a text, on one line.
 pub(crate) fn summary(text: &str) -> String {
     let paragraph = text.split("\n\n").next().unwrap_or_default();
     let words = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -58,7 +58,7 @@ pub(crate) fn summary(text: &str) -> String {
     toolbay_model::text::line(sentence, 200)
 }
 
-/// A query with these values.
+/// Encodes these pairs as a query string.
 pub(crate) fn query(pairs: &[(&str, &str)]) -> String {
     form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
 }

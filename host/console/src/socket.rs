@@ -1,6 +1,6 @@
-//! The console on a socket of its own, beside a server that serves MCP over standard input and output.
+//! The console on its own Unix socket, for a server that serves MCP over standard I/O.
 //!
-//! Only processes of the server's user are heard. Everything of the console is made when the first of them wants it.
+//! Only processes of the server's user can connect. The console is created when it is first needed.
 
 use std::io::ErrorKind;
 use std::pin::pin;
@@ -27,42 +27,47 @@ use crate::access::ConsoleAccess;
 use crate::answer::guarded;
 use crate::word::{SocketRequest, is_own};
 
-/// Connections at once. Further ones are closed.
+/// Maximum number of connections. Further ones are closed.
 const CONNECTIONS: usize = 64;
 
-/// Of these, those with the requests of browsers: the others are left for whoever has the socket itself.
+/// Maximum number of connections with browser requests. The others are reserved for clients of the
+/// socket itself.
 const BROWSERS: usize = 48;
 
-/// How long the first byte, and the head of a request, may take.
+/// Timeout for the first byte, and for the head of a request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// After this time, a connection with requests ends with the response that is being made, or after as much again.
+/// Time after which a connection with requests shuts down gracefully. It is closed after the same
+/// time again.
 const LIFE: Duration = Duration::from_mins(10);
 
-/// Bytes that a connection may have read or written ahead. Also the longest head of a request.
+/// Size of the read and write buffers of a connection, in bytes. Also the maximum size of a request
+/// head.
 const BUFFER: usize = 64 << 10;
 
-/// Pause after a failed accept, such as too many open files: another connection must close first.
+/// Delay after a failed accept. An error such as too many open files requires that another
+/// connection closes first.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The console, once it is wanted.
+/// The console, created on first use.
 #[derive(Debug)]
 pub struct OpenedConsole {
-    /// Its pages.
+    /// The router of the pages.
     pub router: Router,
-    /// Who opens it: as [`ConsoleAccess::socket`] says.
+    /// The access control, created with [`ConsoleAccess::socket`].
     pub access: ConsoleAccess,
 }
 
-/// What all connections share.
+/// State shared by all connections.
 struct SocketState<F> {
     about: String,
     opened: LazyLock<Option<OpenedConsole>, F>,
     browsers: Semaphore,
 }
 
-/// Serves the console on `listener` until this is dropped. `about` says what the server serves, and `open` makes the console
-/// when it is wanted for the first time; `None` if the server is about to end.
+/// Serves the console on `listener` until the future is dropped. `about` describes what the server
+/// serves. `open` creates the console on first use; it returns `None` if the server is shutting
+/// down.
 pub async fn serve<F>(listener: UnixListener, about: String, open: F)
 where
     F: FnOnce() -> Option<OpenedConsole> + Send + Sync + 'static,
@@ -73,7 +78,7 @@ where
         match listener.accept().await {
             Ok((stream, _)) => {
                 while connections.try_join_next().is_some() {}
-                // Nobody else could connect, but for a mode that was changed.
+                // Other users can only connect if the mode of the socket was changed.
                 if connections.len() < CONNECTIONS && is_own(&stream).unwrap_or(false) {
                     connections.spawn(connection(stream, Arc::clone(&shared)));
                 }
@@ -98,7 +103,7 @@ where
             let Some(opened) = &*shared.opened else { return };
             let Some(token) = opened.access.issue() else { return };
             say(&mut stream, &token).await;
-            // Whoever asked learns of the end of the server by that of the connection.
+            // The end of the connection notifies the client of the end of the server.
             while matches!(stream.read(&mut [0; 64]).await, Ok(1..)) {}
         }
         Some(SocketRequest::Pages) => {
@@ -110,12 +115,12 @@ where
     }
 }
 
-/// Says a line. Whoever does not read it does not get it.
+/// Sends a line. Gives up if the client does not read it.
 async fn say(stream: &mut UnixStream, line: &str) {
     drop(timeout(PATIENCE, stream.write_all(format!("{line}\n").as_bytes())).await);
 }
 
-/// Answers requests.
+/// Serves HTTP requests.
 async fn pages(stream: UnixStream, router: Router) {
     let router = router.layer(from_fn(only_local));
     let mut http = http1::Builder::new();
@@ -128,7 +133,8 @@ async fn pages(stream: UnixStream, router: Router) {
     drop(timeout(LIFE, serving).await);
 }
 
-/// Rejects requests that name another host: a page of that host could have made them, by having its name lead here.
+/// Rejects requests for other hosts, which can come from a web page whose host name resolves to
+/// this machine.
 async fn only_local(request: Request, next: Next) -> Response {
     if names_this_machine(request.uri(), request.headers()) {
         return next.run(request).await;

@@ -1,4 +1,4 @@
-//! Takes in what happens, and keeps the newest of it for whoever looks.
+//! Records the activity of a server and retains the newest events for the pages.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,31 +13,32 @@ use crate::denials::{DenialLog, DenialNote};
 use crate::history::CallHistory;
 use crate::log_lines::LogLines;
 
-/// Calls that can end before somebody takes them in.
+/// Capacity of the queue of finished calls.
 const CALLS: usize = 4_096;
 
-/// Calls after which somebody does: no later, so that charts have all of them.
+/// Number of queued calls after which they are moved to the history. The queue does not fill up
+/// before, so charts include all calls.
 const MANY: usize = CALLS / 4;
 
-/// The same of denied uses, which are rare.
+/// Capacity of the queue of denials, which are rare.
 const DENIALS: usize = 512;
 
-/// What happens in a server.
+/// The recorded activity of a server.
 ///
-/// A call leaves a note in a queue without a lock when it has been answered, and wakes a task only once in a thousand calls.
-/// Lines of the log and approvals are rare enough for a lock that is held for a few instructions.
+/// A finished call is pushed to a lock-free queue, and wakes a task only once per thousand calls.
+/// Log lines and approvals are rare enough for a lock that is held for a few instructions.
 pub struct ServerActivity {
     calls: ArrayQueue<CallNote>,
     denials: ArrayQueue<DenialNote>,
-    /// Calls that found the queue full.
+    /// Number of calls that were lost because the queue was full.
     missed: AtomicU64,
-    /// There are many calls in the queue.
+    /// Notified when the queue has many calls.
     many: Notify,
     history: Mutex<CallHistory>,
     denied: Mutex<DenialLog>,
     approvals: Mutex<ApprovalQueue>,
     log: Mutex<LogLines>,
-    /// Since when.
+    /// Start of the recording, in words.
     since: &'static str,
 }
 
@@ -64,17 +65,18 @@ impl fmt::Debug for ServerActivity {
 }
 
 impl ServerActivity {
-    /// For a console that is made when somebody opens it: what happened before is not there.
+    /// Creates the activity of a console that is created on first use, which does not include
+    /// earlier events.
     pub fn later() -> Self {
         Self { since: "the console was first opened", ..Self::default() }
     }
 
-    /// Since when it takes in what happens, in words.
+    /// Returns the start of the recording, in words.
     pub(crate) fn since(&self) -> &'static str {
         self.since
     }
 
-    /// Takes note of a call that ended. Waits for nobody.
+    /// Records a finished call. Does not block.
     pub fn call(&self, call: CallNote) {
         if self.calls.force_push(call.bounded()).is_some() {
             self.missed.fetch_add(1, Ordering::Relaxed);
@@ -84,35 +86,36 @@ impl ServerActivity {
         }
     }
 
-    /// Takes note of a use that was denied. Waits for nobody.
+    /// Records a denial. Does not block.
     pub fn denied(&self, denial: DenialNote) {
         drop(self.denials.force_push(denial.bounded()));
     }
 
-    /// Takes note of what came of asking a person about a call.
+    /// Records an approval question or its outcome.
     pub fn approval(&self, approval: ApprovalNote) {
         locked(&self.approvals).add(approval);
     }
 
-    /// Takes note of lines of the log.
+    /// Records log lines.
     pub fn log(&self, lines: &str) {
         locked(&self.log).add(lines);
     }
 
-    /// Takes calls in whenever there are many. Does not return.
+    /// Moves queued calls to the history when there are many. Never returns.
     pub async fn take_in(self: Arc<Self>) {
         loop {
             self.many.notified().await;
             let watch = Arc::clone(&self);
-            // Others may look at it meanwhile.
+            // Rendering a page can hold the lock.
             drop(tokio::task::spawn_blocking(move || drop(watch.history())).await);
         }
     }
 
-    /// The calls that ended so far. As long as this is held, others who look wait; calls do not.
+    /// Moves queued calls to the history, and returns it. While the guard is held, other readers
+    /// wait, but calls do not.
     pub(crate) fn history(&self) -> MutexGuard<'_, CallHistory> {
         let mut history = locked(&self.history);
-        // No more than there were: they may come faster than they are taken in.
+        // Pop at most the current number: calls may arrive faster than they are moved.
         for _ in 0..self.calls.len() {
             let Some(call) = self.calls.pop() else { break };
             history.add(call);
@@ -121,7 +124,7 @@ impl ServerActivity {
         history
     }
 
-    /// The uses that were denied so far.
+    /// Moves queued denials to the log of denials, and returns it.
     pub(crate) fn denials(&self) -> MutexGuard<'_, DenialLog> {
         let mut denied = locked(&self.denied);
         for _ in 0..self.denials.len() {
@@ -131,12 +134,12 @@ impl ServerActivity {
         denied
     }
 
-    /// The questions to people so far.
+    /// Returns the approval questions.
     pub(crate) fn approvals(&self) -> MutexGuard<'_, ApprovalQueue> {
         locked(&self.approvals)
     }
 
-    /// The newest lines of the log.
+    /// Returns the newest log lines.
     pub(crate) fn log_lines(&self) -> MutexGuard<'_, LogLines> {
         locked(&self.log)
     }
@@ -152,7 +155,7 @@ mod tests {
     use crate::calls::tests::note;
     use crate::denials::tests::denial;
 
-    /// Calls that ended, and those that were missed.
+    /// Pushes finished calls, some of which are lost.
     fn counted(watch: &ServerActivity) -> (u64, u64) {
         let history = watch.history();
         (history.ended, history.missed)

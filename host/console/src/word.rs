@@ -1,24 +1,27 @@
-//! What a connection to the console's own socket is for: its first byte says so.
+//! The protocol of the console's own socket. The first byte of a connection selects the kind of
+//! request.
 //!
-//! What a browser sends comes after [`SocketRequest::Pages`], whatever it is: nobody gets a token through a port.
+//! Bytes from a browser always follow [`SocketRequest::Pages`], so a client of the TCP port cannot
+//! obtain a token.
 
 use std::io;
 
 use tokio::net::UnixStream;
 
-/// What a connection to the console's own socket is for.
+/// The kind of a connection to the console's own socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SocketRequest {
-    /// The server says what it serves, on a line.
+    /// The server sends a line that describes what it serves.
     About,
-    /// The server gives a token on a line, and keeps the connection until it ends.
+    /// The server sends a line with a login token, and keeps the connection open until the server
+    /// ends.
     Login,
-    /// HTTP follows, from somebody of whom nothing is known.
+    /// HTTP from an untrusted client follows.
     Pages,
 }
 
 impl SocketRequest {
-    /// The byte.
+    /// Returns the first byte of the connection.
     pub(crate) const fn byte(self) -> u8 {
         match self {
             Self::About => b'a',
@@ -27,17 +30,17 @@ impl SocketRequest {
         }
     }
 
-    /// The word with this byte; `None` if there is none.
+    /// Parses the first byte of a connection.
     pub(crate) fn of(byte: u8) -> Option<Self> {
         [Self::About, Self::Login, Self::Pages].into_iter().find(|word| word.byte() == byte)
     }
 }
 
-/// Whether the other end is a process of this user.
+/// Returns whether the peer is a process of this user.
 ///
 /// # Errors
 ///
-/// The system does not say.
+/// Returns an error if the system does not report the credentials of the peer.
 pub(crate) fn is_own(stream: &UnixStream) -> io::Result<bool> {
     Ok(stream.peer_cred()?.uid() == rustix::process::geteuid().as_raw())
 }

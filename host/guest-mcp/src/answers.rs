@@ -1,20 +1,20 @@
-//! The answers to a guest's questions, as they go back to it.
+//! Answers to a guest's questions, in the form in which they are sent to the guest.
 
 use std::collections::BTreeMap;
 
 use serde_json::value::{RawValue, to_raw_value};
 
-/// The answers to a guest's questions, and what it gave with them.
+/// Answers to a guest's questions, with the state that the guest attached to them.
 #[derive(Clone, Debug, Default)]
 pub struct QuestionAnswers<'a> {
-    /// By the keys of the questions: each is the client's result, a JSON object as text.
+    /// Responses by question key. Each is the client's result, a JSON object as text.
     pub responses: BTreeMap<&'a str, &'a str>,
-    /// The state that the guest gave with its questions.
+    /// State that the guest attached to its questions.
     pub state: Option<String>,
 }
 
 impl QuestionAnswers<'_> {
-    /// The members that they are among the parameters of a request.
+    /// Returns the request parameters that carry the answers.
     pub(crate) fn members(&self) -> Vec<(&'static str, Box<RawValue>)> {
         let responses = self.responses.iter().filter_map(|(key, text)| {
             let answer = RawValue::from_string((*text).to_owned()).ok()?;

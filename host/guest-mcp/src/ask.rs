@@ -1,63 +1,63 @@
-//! What a guest is asked.
+//! Methods that the host calls on a guest.
 
 use std::collections::BTreeMap;
 
 use toolbay_model::{CompletionRequest, ParamHeader};
 
-/// What a guest is asked in one message.
+/// Method that the host calls on a guest, with its parameters.
 #[derive(Clone, Copy, Debug)]
 pub enum GuestMethod<'a> {
-    /// Which revisions it speaks, and what it offers (`server/discover`).
+    /// Queries supported revisions and features (`server/discover`).
     Discover,
-    /// The same in the revisions with sessions (`initialize`).
+    /// Like [`Self::Discover`], for the revisions with sessions (`initialize`).
     Initialize,
-    /// Nothing: it is told that the session has begun (`notifications/initialized`).
+    /// Notifies the guest that the session has started (`notifications/initialized`).
     Initialized,
-    /// A page of a list, the first one or the one at this cursor.
+    /// Queries a page of a list: the first one, or the one at this cursor.
     List(GuestList, Option<&'a str>),
-    /// The result of a tool.
+    /// Calls a tool.
     Tool {
-        /// The tool's name.
+        /// Name of the tool.
         name: &'a str,
-        /// The arguments: a JSON object as text.
+        /// Arguments, a JSON object as text.
         arguments: &'a str,
-        /// The arguments that headers repeat.
+        /// Arguments that are repeated in headers.
         headers: &'a [ParamHeader],
     },
-    /// A prompt with its arguments filled in.
+    /// Gets a prompt with its arguments filled in.
     Prompt {
-        /// The prompt's name.
+        /// Name of the prompt.
         name: &'a str,
-        /// The arguments by name.
+        /// Arguments by name.
         arguments: &'a BTreeMap<String, String>,
     },
-    /// The content of a resource.
+    /// Reads a resource.
     Resource {
-        /// Its URI.
+        /// URI of the resource.
         uri: &'a str,
     },
-    /// Values for an argument.
+    /// Completes an argument.
     Completion(&'a CompletionRequest),
 }
 
-/// What a guest lists.
+/// Kind of list that a guest offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuestList {
-    /// Its tools.
+    /// Tools.
     Tools,
-    /// Its prompts.
+    /// Prompts.
     Prompts,
-    /// Its resources.
+    /// Resources.
     Resources,
-    /// Its resource templates.
+    /// Resource templates.
     Templates,
 }
 
 impl GuestList {
-    /// Every list.
+    /// All lists.
     pub const ALL: [Self; 4] = [Self::Tools, Self::Prompts, Self::Resources, Self::Templates];
 
-    /// The method that asks for it.
+    /// Returns the method that queries the list.
     pub const fn method(self) -> &'static str {
         match self {
             Self::Tools => "tools/list",
@@ -69,7 +69,7 @@ impl GuestList {
 }
 
 impl GuestMethod<'_> {
-    /// The method.
+    /// Returns the name of the method.
     pub const fn method(&self) -> &'static str {
         match self {
             Self::Discover => "server/discover",
@@ -83,7 +83,7 @@ impl GuestMethod<'_> {
         }
     }
 
-    /// What the header `Mcp-Name` repeats.
+    /// Returns the value of the header `Mcp-Name`.
     pub(crate) const fn name(&self) -> Option<&str> {
         match self {
             Self::Tool { name, .. } | Self::Prompt { name, .. } => Some(name),
@@ -92,7 +92,8 @@ impl GuestMethod<'_> {
         }
     }
 
-    /// Whether it may take long, and may ask its caller something.
+    /// Returns whether the request enters the guest's own code: it may take long and may ask its
+    /// caller questions.
     pub(crate) const fn is_call(&self) -> bool {
         matches!(self, Self::Tool { .. } | Self::Prompt { .. } | Self::Resource { .. } | Self::Completion(_))
     }

@@ -1,40 +1,40 @@
-//! A content block, as a guest writes it.
+//! Content blocks as guests write them.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Deserialize;
 
-/// A content block of a guest. Not checked yet.
+/// Content block of a guest, not validated yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GuestBlock {
-    /// The kind of block, in the words of MCP.
+    /// Type of the block, as named by MCP.
     pub kind: String,
-    /// Its text, or that of the resource in it.
+    /// Text of the block or of the embedded resource.
     pub text: Option<String>,
-    /// Its bytes, or those of the resource in it.
+    /// Bytes of the block or of the embedded resource.
     pub data: Option<Vec<u8>>,
-    /// The MIME type of its bytes.
+    /// MIME type of the bytes.
     pub mime_type: Option<String>,
-    /// The URI of the resource in it, or of the one that it links to.
+    /// URI of the embedded or linked resource.
     pub uri: Option<String>,
-    /// The name of the linked resource.
+    /// Name of the linked resource.
     pub name: Option<String>,
-    /// The display name of the linked resource.
+    /// Display name of the linked resource.
     pub title: Option<String>,
-    /// The description of the linked resource.
+    /// Description of the linked resource.
     pub description: Option<String>,
-    /// The size of the linked resource, in bytes.
+    /// Size of the linked resource, in bytes.
     pub size: Option<u64>,
-    /// `user`, `assistant`, each at most once; empty means everyone.
+    /// Intended audience: `user`, `assistant`, each at most once. Empty means everyone.
     pub audience: Vec<&'static str>,
-    /// Its importance.
+    /// Importance of the block.
     pub priority: Option<f64>,
-    /// When it was last changed.
+    /// Time of the last change.
     pub last_modified: Option<String>,
 }
 
-/// What a block or a resource says of whom it is for.
+/// Annotations of a block or a resource.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct BlockAnnotations {
@@ -70,18 +70,18 @@ struct ResourceFields {
 }
 
 impl BlockAnnotations {
-    /// The audience, in the host's words. Others than those of MCP are left out.
+    /// Returns the audience. Roles that MCP does not define are ignored.
     pub(crate) fn audience(&self) -> Vec<&'static str> {
         ["user", "assistant"].into_iter().filter(|known| self.audience.iter().any(|named| named == known)).collect()
     }
 }
 
 impl GuestBlock {
-    /// Reads a block.
+    /// Parses a block.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// Returns the reason that the block is invalid.
     pub(crate) fn read(json: &str) -> Result<Self, String> {
         let written: BlockFields =
             serde_json::from_str(json).map_err(|error| format!("is not a content block: {error}"))?;
@@ -102,17 +102,17 @@ impl GuestBlock {
                 Self { kind, uri: Some(uri), mime_type, text, data, ..block }
             }
             ("resource", None) => return Err("is a resource without `resource`".to_owned()),
-            // Text, or a kind that is not known here: its text is meant for those that do not know it.
+            // Text, or an unknown type, whose text is a fallback for hosts that do not support it.
             _ => Self { kind, text, ..block },
         })
     }
 }
 
-/// The bytes that a text in base64 stands for, with or without padding.
+/// Decodes base64, with or without padding.
 ///
 /// # Errors
 ///
-/// It is none.
+/// Returns an error if the text is not base64.
 pub(crate) fn bytes(text: &str) -> Result<Vec<u8>, String> {
     const EITHER: GeneralPurposeConfig =
         GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);

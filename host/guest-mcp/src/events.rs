@@ -1,20 +1,22 @@
-//! Server-sent events, as they arrive.
+//! Incremental parser of server-sent events.
 
-/// Cuts a stream of events into the data of each (WHATWG HTML, "Server-sent events"). Holds what has not ended yet.
+/// Splits a stream of events into the data of each event (WHATWG HTML, "Server-sent events").
+/// Buffers the event that is incomplete.
 #[derive(Debug, Default)]
 pub(crate) struct EventSplitter {
-    /// The line that has not ended.
+    /// The incomplete line.
     line: Vec<u8>,
-    /// The data of the event that has not ended.
+    /// Data of the incomplete event.
     data: Option<String>,
-    /// Whether the event is of a kind that carries no message.
+    /// True if the event's type is one that carries no message.
     other: bool,
-    /// Whether the last byte was a carriage return: a line feed after it ends no other line.
+    /// True if the last byte was a carriage return: a line feed that follows it does not end
+    /// another line.
     returned: bool,
 }
 
 impl EventSplitter {
-    /// Takes in bytes. Returns the data of the events that have ended with them.
+    /// Adds bytes. Returns the data of the events that they complete.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<String> {
         let mut ended = Vec::new();
         for &byte in bytes {
@@ -28,7 +30,7 @@ impl EventSplitter {
         ended
     }
 
-    /// The line has ended. Returns the data of an event that ended with it.
+    /// Ends the current line. Returns the data of the event that it completes, if any.
     fn end_line(&mut self) -> Option<String> {
         let line = String::from_utf8_lossy(&std::mem::take(&mut self.line)).into_owned();
         let line = line.strip_prefix('\u{feff}').unwrap_or(&line);

@@ -1,9 +1,11 @@
-//! The client's side of the Model Context Protocol, for plugins that are MCP servers of their own.
+//! MCP client for plugins that are MCP servers themselves.
 //!
-//! Plain data and pure functions: a [`GuestConversation`] writes what a guest is asked, as headers and a body; [`ResponseReader`] takes what
-//! comes back over HTTP, and [`read`] one message of it; [`lists`] and [`results`] make the host's words of the results.
-//! Nothing here reads or writes, waits, or knows wasmtime: whoever carries the bytes bounds them, and checks and cleans
-//! what they say. The server's side of the protocol is another crate, `toolbay-mcp`, which this one does not know.
+//! The crate consists of plain data and pure functions. A [`GuestConversation`] writes requests to
+//! a guest, as headers and a body. [`ResponseReader`] reads HTTP response bodies, and [`read`]
+//! parses one message. [`lists`] and [`results`] convert results to the host's types. The crate
+//! does no I/O and does not depend on wasmtime: the caller transfers the bytes, bounds their size,
+//! and validates and cleans the content. The server side of the protocol is the crate
+//! `toolbay-mcp`, which this crate does not depend on.
 
 mod answers;
 mod ask;

@@ -1,4 +1,4 @@
-//! What guests say that they are and what they list.
+//! Descriptions and lists of guests.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -12,24 +12,24 @@ use crate::ask::GuestList;
 use crate::block::BlockAnnotations;
 use crate::speaker::{STATELESS, knows};
 
-/// The keyword that has an argument repeated in a header (MCP 2026-07-28).
+/// Schema keyword that requests that an argument is repeated in a header (MCP 2026-07-28).
 const HEADER: &str = "x-mcp-header";
 
-/// Deepest property that a header repeats.
+/// Maximum nesting depth of a property that a header repeats.
 const DEPTH: usize = 16;
 
-/// What a guest says of itself.
+/// A guest's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerDescription {
-    /// The revision that it is spoken to in.
+    /// Negotiated protocol revision.
     pub revision: String,
-    /// Whether it completes arguments.
+    /// True if the guest completes arguments.
     pub completes: bool,
     lists: Vec<GuestList>,
 }
 
 impl ServerDescription {
-    /// Whether it has this list.
+    /// Returns whether the guest offers this list.
     pub fn has(&self, list: GuestList) -> bool {
         self.lists.contains(&list)
     }
@@ -38,9 +38,9 @@ impl ServerDescription {
 /// A page of a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GuestPage<T> {
-    /// What is on it.
+    /// Items of the page.
     pub items: Vec<T>,
-    /// Where the next one begins.
+    /// Cursor of the next page.
     pub next: Option<String>,
 }
 
@@ -68,11 +68,12 @@ struct ServerCapabilities {
     completions: Option<Value>,
 }
 
-/// Reads the result of `server/discover`.
+/// Parses the result of `server/discover`.
 ///
 /// # Errors
 ///
-/// It is none, or the guest does not speak the revision in which it was asked.
+/// Returns an error if the result is invalid or if the guest does not support the revision of the
+/// request.
 pub fn discovered(result: &str) -> Result<ServerDescription, String> {
     let DiscoverFields { supported_versions: versions, capabilities } = read(result)?;
     if !versions.iter().any(|version| version == STATELESS) {
@@ -81,11 +82,11 @@ pub fn discovered(result: &str) -> Result<ServerDescription, String> {
     Ok(server(STATELESS, &capabilities))
 }
 
-/// Reads the result of `initialize`.
+/// Parses the result of `initialize`.
 ///
 /// # Errors
 ///
-/// It is none, or the guest speaks a revision that the host does not.
+/// Returns an error if the result is invalid or if the host does not support the guest's revision.
 pub fn initialized(result: &str) -> Result<ServerDescription, String> {
     let InitializeFields { protocol_version: version, capabilities } = read(result)?;
     if !knows(&version) {
@@ -113,11 +114,11 @@ struct PageFields {
     next_cursor: Option<String>,
 }
 
-/// Reads a page of tools.
+/// Parses a page of tools.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// Returns the reason that the page is invalid.
 pub fn tools(result: &str) -> Result<GuestPage<ToolDefinition>, String> {
     page(result, "tools", |tool: ToolFields| ToolDefinition {
         title: tool.title.or_else(|| tool.annotations.as_ref()?.title.clone()),
@@ -131,11 +132,11 @@ pub fn tools(result: &str) -> Result<GuestPage<ToolDefinition>, String> {
     })
 }
 
-/// Reads a page of prompts.
+/// Parses a page of prompts.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// Returns the reason that the page is invalid.
 pub fn prompts(result: &str) -> Result<GuestPage<PromptDefinition>, String> {
     page(result, "prompts", |prompt: PromptFields| PromptDefinition {
         name: prompt.name,
@@ -147,20 +148,20 @@ pub fn prompts(result: &str) -> Result<GuestPage<PromptDefinition>, String> {
     })
 }
 
-/// Reads a page of resources.
+/// Parses a page of resources.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// Returns the reason that the page is invalid.
 pub fn resources(result: &str) -> Result<GuestPage<ResourceDefinition>, String> {
     page(result, "resources", ResourceEntryFields::defined)
 }
 
-/// Reads a page of resource templates.
+/// Parses a page of resource templates.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// Returns the reason that the page is invalid.
 pub fn templates(result: &str) -> Result<GuestPage<ResourceDefinition>, String> {
     let template =
         |template: ResourceEntryFields| ResourceDefinition { size: None, last_modified: None, ..template.defined() };
@@ -255,7 +256,7 @@ impl ResourceEntryFields {
     }
 }
 
-/// Reads a page whose items are in `member`.
+/// Parses a page whose items are in `member`.
 fn page<T: for<'a> Deserialize<'a>, U>(
     result: &str,
     member: &str,
@@ -273,13 +274,13 @@ fn read<'a, T: Deserialize<'a>>(result: &'a str) -> Result<T, String> {
     serde_json::from_str(result).map_err(|error| format!("its result: {error}"))
 }
 
-/// A `_meta` as text. The host takes out of it what no plugin can set.
+/// Returns a `_meta` object as text. The host later removes the members that plugins cannot set.
 pub(crate) fn meta(raw: Option<&RawValue>) -> Option<String> {
     raw.map(|raw| raw.get().to_owned())
 }
 
-/// The arguments that headers of a call repeat, as the tool's schema says. What a client would not accept is left out:
-/// whoever checks the definition says so.
+/// Returns the arguments that are repeated in headers of a call, according to the tool's input
+/// schema. Ignores invalid entries: the check of the definition reports them.
 pub fn headers(input_schema: &str) -> Vec<ParamHeader> {
     let mut found = Vec::new();
     if input_schema.contains(HEADER)

@@ -1,4 +1,4 @@
-//! One JSON-RPC message of a guest.
+//! Parser of JSON-RPC messages from a guest.
 
 use std::borrow::Cow;
 
@@ -7,79 +7,79 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolbay_model::{LogLevel, ProgressUpdate, QuestionKind};
 
-/// A capability is missing (MCP 2026-07-28).
+/// Error code: a required client capability is missing (MCP 2026-07-28).
 const MISSING_CAPABILITY: i64 = -32021;
 
-/// The parameters make no sense (JSON-RPC).
+/// Error code: the parameters are invalid (JSON-RPC).
 const INVALID_PARAMS: i64 = -32602;
 
-/// There is no such method (JSON-RPC).
+/// Error code: the method does not exist (JSON-RPC).
 const UNKNOWN_METHOD: i64 = -32601;
 
-/// There is no such resource (MCP, up to 2025-11-25).
+/// Error code: the resource does not exist (MCP, up to 2025-11-25).
 const NO_RESOURCE: i64 = -32002;
 
-/// A message of a guest.
+/// Message from a guest.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GuestMessage {
-    /// A response to the request with this id; `None` if it names none that was given.
+    /// Response to the request with this id; `None` if the id is missing or not a number.
     Response(Option<u64>, RequestOutcome),
-    /// What the guest reports while it works.
+    /// Notification.
     Notice(GuestNotification),
-    /// A request that the guest makes of the host.
+    /// Request from the guest to the host.
     Request {
-        /// Its id, as JSON text.
+        /// Id of the request, as JSON text.
         id: String,
-        /// Its method.
+        /// Method of the request.
         method: String,
     },
 }
 
-/// What came of a request.
+/// Outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestOutcome {
-    /// The result, a JSON value as text.
+    /// Result, a JSON value as text.
     Result(String),
-    /// Why there is none.
+    /// Error.
     Problem(ProtocolError),
 }
 
-/// An error of the protocol.
+/// Error response of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProtocolError {
-    /// What kind of error it is.
+    /// Error code.
     pub code: i64,
-    /// The error in words.
+    /// Error message.
     pub message: String,
-    /// The questions that the client would have to be able to answer, if that is the error.
+    /// Kinds of questions that the client must support, if the error is a missing capability.
     pub lacking: Vec<QuestionKind>,
 }
 
-/// What a guest reports while it works.
+/// Notification that a guest sends during a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GuestNotification {
-    /// How far the request with this token is.
+    /// Progress of the request with this token.
     Progress(Option<u64>, ProgressUpdate),
-    /// A log message.
+    /// Log message.
     Log(LogLevel, String),
-    /// The content of this resource changed.
+    /// Change of the content of the resource with this URI.
     Updated(String),
-    /// Something else, of which nothing follows.
+    /// Any other notification, which is ignored.
     Other,
 }
 
 impl ProtocolError {
-    /// Whether the parameters made no sense.
+    /// Returns whether the guest rejected the parameters.
     pub fn is_invalid_params(&self) -> bool {
         self.code == INVALID_PARAMS
     }
 
-    /// Whether the guest has no such method.
+    /// Returns whether the guest has no such method.
     pub fn is_unknown_method(&self) -> bool {
         self.code == UNKNOWN_METHOD
     }
 
-    /// Whether the guest has no such resource, if it was asked for one.
+    /// Returns whether the guest has no such resource. Only valid for errors of a resource request.
     pub fn is_no_resource(&self) -> bool {
         [NO_RESOURCE, INVALID_PARAMS].contains(&self.code)
     }
@@ -127,11 +127,11 @@ struct LogParams {
     data: Value,
 }
 
-/// Reads a message.
+/// Parses a message.
 ///
 /// # Errors
 ///
-/// Why it is none, in words for the guest's author.
+/// Returns the reason that the message is invalid, addressed to the guest's author.
 pub fn read(text: &str) -> Result<GuestMessage, String> {
     let MessageEnvelope { jsonrpc, id, method, params, result, error } =
         serde_json::from_str(text).map_err(|error| format!("it is not a JSON-RPC message: {error}"))?;
@@ -178,7 +178,7 @@ fn notice(method: &str, params: Option<&RawValue>) -> GuestNotification {
     known.unwrap_or(GuestNotification::Other)
 }
 
-/// The kinds of questions whose capabilities are missing.
+/// Returns the kinds of questions whose capabilities are missing.
 fn lacking(data: &Value) -> Vec<QuestionKind> {
     let required = data.get("requiredCapabilities");
     let needs = |kind: QuestionKind| {
@@ -191,7 +191,7 @@ fn lacking(data: &Value) -> Vec<QuestionKind> {
     let mut kinds: Vec<QuestionKind> = QuestionKind::ALL.into_iter().filter(|kind| needs(*kind)).collect();
     let elicits = required.is_some_and(|all| all.get("elicitation").is_some());
     if elicits && !kinds.iter().any(|kind| matches!(kind, QuestionKind::Form | QuestionKind::Url)) {
-        // Without a mode it is a form.
+        // An elicitation without a mode is a form.
         kinds.insert(0, QuestionKind::Form);
     }
     kinds

@@ -1,30 +1,30 @@
-//! Reads the body of an HTTP response: one message of JSON, or events with a message each.
+//! Reads HTTP response bodies: a JSON message, or server-sent events with a message each.
 
 use crate::events::EventSplitter;
 
-/// Reads the body of a response.
+/// Incremental reader of a response body.
 #[derive(Debug)]
 pub struct ResponseReader(BodyKind);
 
 #[derive(Debug)]
 enum BodyKind {
-    /// One message, as far as it has arrived.
+    /// One JSON message, as received so far.
     Json(Vec<u8>),
-    /// Events.
+    /// Server-sent events.
     Events(EventSplitter),
-    /// Something else. What it says is for people.
+    /// Any other content, which is only shown to people.
     Other(Vec<u8>),
 }
 
-/// How much of a body that carries no message is kept, in bytes.
+/// Maximum retained size of a body that carries no message, in bytes.
 const SHOWN: usize = 512;
 
 impl ResponseReader {
-    /// For a response with these headers, if it has them.
+    /// Creates a reader for a response with these headers.
     ///
     /// # Errors
     ///
-    /// It cannot be read, in words for the guest's author.
+    /// Returns an error, addressed to the guest's author, if the encoding is not supported.
     pub fn new(content_type: Option<&str>, content_encoding: Option<&str>) -> Result<Self, String> {
         if let Some(encoding) = content_encoding.filter(|encoding| !encoding.trim().eq_ignore_ascii_case("identity")) {
             return Err(format!("its response is encoded ({encoding}), which nobody asked for"));
@@ -39,12 +39,12 @@ impl ResponseReader {
         }))
     }
 
-    /// Whether the body carries messages at all.
+    /// Returns whether the body can carry messages.
     pub fn carries(&self) -> bool {
         !matches!(self.0, BodyKind::Other(_))
     }
 
-    /// Takes in bytes. Returns the messages that are complete with them.
+    /// Adds bytes. Returns the messages that they complete.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<String> {
         match &mut self.0 {
             BodyKind::Json(body) => {
@@ -60,7 +60,7 @@ impl ResponseReader {
         }
     }
 
-    /// The body has ended: the message that it is.
+    /// Ends the body. Returns the message if the body is one JSON message.
     pub fn end(&mut self) -> Option<String> {
         match &mut self.0 {
             BodyKind::Json(body) => {
@@ -72,7 +72,7 @@ impl ResponseReader {
         }
     }
 
-    /// The beginning of a body that carries no message.
+    /// Returns the beginning of a body that carries no message.
     pub fn shown(&self) -> String {
         match &self.0 {
             BodyKind::Json(body) | BodyKind::Other(body) => {

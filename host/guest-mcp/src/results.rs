@@ -1,4 +1,4 @@
-//! What comes of a call.
+//! Parser of call results.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -7,100 +7,101 @@ use serde_json::value::RawValue;
 use crate::block::{GuestBlock, bytes};
 use crate::lists::meta;
 
-/// What a guest answers.
+/// Result of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GuestResult<T> {
-    /// What it was asked for.
+    /// The requested result.
     Done(T),
-    /// It asks something first.
+    /// Questions that must be answered before the call can complete.
     Asks(GuestQuestions),
 }
 
 /// Questions of a guest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GuestQuestions {
-    /// The questions, by their keys in order.
+    /// Questions, in the order of their keys.
     pub questions: Vec<GuestQuestion>,
-    /// What the guest wants to have back with the answers.
+    /// State that the host sends back with the answers.
     pub state: Option<String>,
 }
 
-/// One question of a guest.
+/// Question of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestQuestion {
-    /// Identifies it.
+    /// Key that identifies the question.
     pub key: String,
-    /// What is asked.
+    /// Kind of the question.
     pub kind: GuestQuestionKind,
-    /// The parameters, a JSON object as text.
+    /// Parameters, a JSON object as text.
     pub params: String,
 }
 
-/// What a guest can ask.
+/// Kind of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuestQuestionKind {
-    /// A form.
+    /// Form for the user.
     Form,
-    /// A page to visit.
+    /// URL that the user must visit.
     Url,
-    /// A text of the client's model.
+    /// Text sampled from the client's model.
     Sampling,
-    /// The folders that the user works in.
+    /// Directories that the user works in.
     Roots,
 }
 
-/// The result of a tool.
+/// Result of a tool call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolResult {
-    /// The content blocks, in order.
+    /// Content blocks, in order.
     pub content: Vec<GuestBlock>,
     /// Structured content, as JSON text.
     pub structured: Option<String>,
-    /// Members for `_meta`: a JSON object as text.
+    /// Members for `_meta`, a JSON object as text.
     pub meta: Option<String>,
-    /// Whether it is a failure.
+    /// True if the call failed.
     pub is_error: bool,
 }
 
-/// A prompt with its arguments filled in.
+/// Prompt with its arguments filled in.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PromptResult {
-    /// What it is for.
+    /// Description of the prompt.
     pub description: Option<String>,
-    /// Who says each message, and what.
+    /// Role and content of each message.
     pub messages: Vec<(&'static str, GuestBlock)>,
-    /// Members for `_meta`: a JSON object as text.
+    /// Members for `_meta`, a JSON object as text.
     pub meta: Option<String>,
 }
 
-/// An item of what was read.
+/// Content item of a resource.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadItem {
-    /// Its URI.
+    /// URI of the item.
     pub uri: String,
-    /// Its MIME type.
+    /// MIME type of the item.
     pub mime_type: Option<String>,
-    /// Its text.
+    /// Text of the item.
     pub text: Option<String>,
-    /// Its bytes.
+    /// Bytes of the item.
     pub data: Option<Vec<u8>>,
-    /// Members for `_meta`: a JSON object as text.
+    /// Members for `_meta`, a JSON object as text.
     pub meta: Option<String>,
 }
 
-/// Values for an argument.
+/// Completion values for an argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompletionValues {
-    /// The values, best first.
+    /// Values, best first.
     pub values: Vec<String>,
-    /// How many there are in all.
+    /// Total number of values.
     pub total: Option<u32>,
-    /// Whether there are more.
+    /// True if there are more values.
     pub has_more: bool,
 }
 
 impl ToolResult {
-    /// What a failure says: its texts, or else its structured content.
+    /// Returns the message of a failure: its texts, or its structured content if there are no
+    /// texts.
     pub fn words(&self) -> String {
         let texts: Vec<&str> = self.content.iter().filter_map(|block| block.text.as_deref()).collect();
         let texts = texts.join("\n");
@@ -122,7 +123,7 @@ struct InputRequired {
     request_state: Option<String>,
 }
 
-/// What kind of result this is. `done` reads it if it is one of what was asked for.
+/// Parses a result by its type. `done` parses a complete result.
 fn answered<T>(result: &str, done: impl FnOnce(&str) -> Result<T, String>) -> Result<GuestResult<T>, String> {
     let ResultHead { result_type } = read(result)?;
     match result_type.as_deref() {
@@ -170,11 +171,11 @@ struct WrittenTool {
     meta: Option<Box<RawValue>>,
 }
 
-/// Reads the result of a tool.
+/// Parses the result of a tool call.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// Returns the reason that the result is invalid.
 pub fn tool(result: &str) -> Result<GuestResult<ToolResult>, String> {
     answered(result, |result| {
         let WrittenTool { content, structured_content, is_error, meta: members } = read(result)?;
@@ -201,11 +202,11 @@ struct WrittenMessage {
     content: Box<RawValue>,
 }
 
-/// Reads a prompt with its arguments filled in.
+/// Parses a prompt with its arguments filled in.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// Returns the reason that the result is invalid.
 pub fn prompt(result: &str) -> Result<GuestResult<PromptResult>, String> {
     answered(result, |result| {
         let WrittenPrompt { description, messages, meta: members } = read(result)?;
@@ -239,11 +240,11 @@ struct WrittenItem {
     meta: Option<Box<RawValue>>,
 }
 
-/// Reads what was read of a resource.
+/// Parses the contents of a resource.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// Returns the reason that the result is invalid.
 pub fn resource(result: &str) -> Result<GuestResult<Vec<ReadItem>>, String> {
     answered(result, |result| {
         let WrittenContents { contents } = read(result)?;
@@ -270,11 +271,11 @@ struct WrittenValues {
     has_more: bool,
 }
 
-/// Reads values for an argument.
+/// Parses completion values for an argument.
 ///
 /// # Errors
 ///
-/// What is wrong with them.
+/// Returns the reason that the result is invalid.
 pub fn completion(result: &str) -> Result<CompletionValues, String> {
     let WrittenCompletion { completion: WrittenValues { values, total, has_more } } = read(result)?;
     Ok(CompletionValues { values, total, has_more })

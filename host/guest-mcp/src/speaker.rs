@@ -1,4 +1,4 @@
-//! Writes what a guest is asked: the body of a message, and the HTTP headers that go with it.
+//! Writes requests to a guest: the body of a message, and the HTTP headers that belong to it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,40 +13,41 @@ use toolbay_model::{CompletionReference, HeaderKind, ParamHeader};
 use crate::answers::QuestionAnswers;
 use crate::ask::GuestMethod;
 
-/// The revision without sessions that guests are spoken to in.
+/// Protocol revision without sessions.
 pub const STATELESS: &str = "2026-07-28";
 
-/// The newest revision with sessions that guests are spoken to in.
+/// Newest protocol revision with sessions.
 pub const SESSIONS: &str = "2025-11-25";
 
-/// The revisions with sessions, oldest first, and whether requests name them in a header.
+/// Protocol revisions with sessions, oldest first. The flag states whether requests name the
+/// revision in a header.
 const WITH_SESSIONS: [(&str, bool); 4] =
     [("2024-11-05", false), ("2025-03-26", false), ("2025-06-18", true), (SESSIONS, true)];
 
-/// Whether a guest can be spoken to in this revision with sessions.
+/// Returns whether the host supports this revision with sessions.
 pub fn knows(revision: &str) -> bool {
     WITH_SESSIONS.iter().any(|(known, _)| *known == revision)
 }
 
-/// What is said of whoever asks.
+/// Description of the client on whose behalf the host calls a guest.
 #[derive(Clone, Debug, Default)]
 pub struct ClientDescription {
-    /// The capabilities that it declares, in MCP's form.
+    /// Declared client capabilities, in MCP's form.
     pub capabilities: Map<String, Value>,
 }
 
-/// A message to a guest.
+/// Message to a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientMessage {
-    /// The id of its response; `None` if there is none.
+    /// Id of the request; `None` for a notification.
     pub id: Option<u64>,
-    /// The HTTP headers, without the host's.
+    /// HTTP headers, except those that the host adds.
     pub headers: Vec<(Cow<'static, str>, String)>,
-    /// The message, on one line.
+    /// Message, on one line.
     pub body: String,
 }
 
-/// One conversation with a guest.
+/// Conversation with a guest.
 #[derive(Clone, Debug)]
 pub struct GuestConversation {
     revision: String,
@@ -56,23 +57,24 @@ pub struct GuestConversation {
 }
 
 impl GuestConversation {
-    /// A conversation in this revision.
+    /// Creates a conversation in this revision.
     pub fn new(revision: &str, client: ClientDescription) -> Self {
         Self { revision: revision.to_owned(), client, session: None, last: 0 }
     }
 
-    /// Whether each request stands for itself.
+    /// Returns whether the revision has no sessions.
     pub fn is_stateless(&self) -> bool {
         self.revision == STATELESS
     }
 
-    /// The guest answered the handshake in this revision, and named the session.
+    /// Completes the handshake with the revision and the session that the guest chose.
     pub fn opened(&mut self, revision: &str, session: Option<String>) {
         revision.clone_into(&mut self.revision);
         self.session = session;
     }
 
-    /// The next message. `answers` are those to the questions that the guest asked before.
+    /// Builds the next message. `answers` are the answers to questions that the guest asked
+    /// earlier.
     pub fn say(&mut self, ask: &GuestMethod<'_>, answers: &QuestionAnswers<'_>) -> ClientMessage {
         let id = (!matches!(ask, GuestMethod::Initialized)).then(|| {
             self.last += 1;
@@ -89,7 +91,7 @@ impl GuestConversation {
             message.put("params", &params.0);
         }
         let body = serde_json::to_string(&message.0).unwrap_or_default();
-        // Between the tokens of arguments there may be ends of lines, inside of texts there are none.
+        // Line breaks can occur between the tokens of raw arguments, but not within strings.
         let body = if body.contains(['\n', '\r']) { body.replace(['\n', '\r'], " ") } else { body };
         ClientMessage { id, headers: self.headers(ask), body }
     }
@@ -182,8 +184,8 @@ impl GuestConversation {
     }
 }
 
-/// The refusal of a request that a guest makes of the host in the middle of a conversation, on one line: it was told that
-/// the host has no such capability. `id` is JSON text. A `ping` is answered.
+/// Builds the response to a request from the guest, on one line. Rejects every method except
+/// `ping`: the host declares no such capability. `id` is JSON text.
 pub fn refusal(id: &str, method: &str) -> String {
     let mut message = MemberWriter::default();
     message.put("jsonrpc", "2.0");
@@ -196,12 +198,13 @@ pub fn refusal(id: &str, method: &str) -> String {
     serde_json::to_string(&message.0).unwrap_or_default()
 }
 
-/// Who asks.
+/// Returns the client info.
 fn info() -> Value {
     json!({"name": "toolbay", "version": env!("CARGO_PKG_VERSION")})
 }
 
-/// The headers that repeat arguments. One that is absent, null or of another type has none.
+/// Returns the headers that repeat arguments. Arguments that are absent, null or of another type
+/// have no header.
 fn repeat<'a>(
     arguments: &str,
     headers: &'a [ParamHeader],
@@ -220,7 +223,7 @@ fn repeat<'a>(
     })
 }
 
-/// A text as the value of a header: as it is, or in base64 if a header cannot have it.
+/// Encodes text as a header value: unchanged, or in base64 if a header cannot contain it.
 fn field(text: &str) -> String {
     let is_plain = text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
         && text.trim() == text
@@ -229,7 +232,7 @@ fn field(text: &str) -> String {
     if is_plain { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) }
 }
 
-/// The members of an object, in the order in which they are written.
+/// Members of a JSON object, in the order in which they are written.
 #[derive(Default)]
 struct MemberWriter(BTreeMap<&'static str, Box<RawValue>>);
 
@@ -240,7 +243,7 @@ impl MemberWriter {
         }
     }
 
-    /// A member whose value is JSON text.
+    /// Adds a member whose value is JSON text.
     fn raw(&mut self, name: &'static str, json: &str) {
         if let Ok(value) = RawValue::from_string(json.to_owned()) {
             self.0.insert(name, value);

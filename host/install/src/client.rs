@@ -1,4 +1,4 @@
-//! A client, and where its configuration is.
+//! MCP clients and the paths of their configurations.
 
 use std::path::{Path, PathBuf};
 
@@ -7,44 +7,46 @@ use crate::place::{
     ConfigurationPath, ConfigurationScope, OperatingSystem, PathEnvironment, UserPath, VariableOverride,
 };
 
-/// An MCP client whose configuration is a file.
+/// MCP client that is configured by a file.
 #[derive(Debug)]
 pub struct ClientConfiguration {
-    /// The name on the command line, such as `claude-code`.
+    /// Name on the command line, such as `claude-code`.
     pub id: &'static str,
-    /// The name for people.
+    /// Display name.
     pub title: &'static str,
-    /// Programs whose presence on the search path says that the client is installed.
+    /// Programs whose presence on the search path indicates that the client is installed.
     pub programs: &'static [&'static str],
-    /// Variables of the client that move its configuration; the first that is set decides.
+    /// Environment variables that move the client's configuration; the first one that is set
+    /// applies.
     pub(crate) overrides: &'static [VariableOverride],
-    /// Where the configuration of the user can be, the likeliest first.
+    /// Possible paths of the user's configuration, most likely first.
     pub(crate) user: &'static [UserPath],
-    /// Path of the configuration of a project, in its folder.
+    /// Path of a project's configuration, relative to the project's directory.
     pub(crate) project: Option<&'static str>,
-    /// How its entries are written, except where a place has its own.
+    /// Format of the entries, unless a path has a separate one.
     pub dialect: EntryFormat,
-    /// What to do next, after an entry was added.
+    /// Next step for the user after an entry is added.
     pub next: &'static str,
-    /// What cannot be written into a file, and where to paste it.
+    /// Instructions for a part that cannot be written to a file: where to paste it.
     pub paste: Option<&'static str>,
 }
 
 impl ClientConfiguration {
-    /// Whether it has a configuration for this scope.
+    /// Returns whether the client has a configuration for this scope.
     pub fn has(&self, scope: ConfigurationScope) -> bool {
         scope == ConfigurationScope::User || self.project.is_some()
     }
 
-    /// The configuration in a file that the user named.
+    /// Returns the configuration in a file that the user named.
     pub fn spot_at(&self, file: &Path, around: &PathEnvironment) -> ConfigurationPath {
-        // A place that the file would also be at knows its dialect.
+        // If the file matches a known path, use the format of that path.
         let place = self.user.iter().find(|place| file.ends_with(place.file));
         let dialect = place.and_then(|place| place.dialect).unwrap_or(self.dialect);
         ConfigurationPath { file: file.to_owned(), system: around.system_of(file), dialect, markers: Vec::new() }
     }
 
-    /// Where its configuration is or could be, the likeliest first. Empty if it has none for this scope.
+    /// Returns the possible paths of the configuration, most likely first. Empty if the client has
+    /// none for this scope.
     pub fn spots(&self, scope: ConfigurationScope, around: &PathEnvironment) -> Vec<ConfigurationPath> {
         match scope {
             ConfigurationScope::Project => self.project_spots(around),
@@ -55,7 +57,7 @@ impl ClientConfiguration {
     fn project_spots(&self, around: &PathEnvironment) -> Vec<ConfigurationPath> {
         let spot = |file: &&str| ConfigurationPath {
             file: around.project.join(file),
-            // A server for a project is started where the project is.
+            // A project's server is started on the system that the project is on.
             system: OperatingSystem::Linux,
             dialect: self.dialect,
             markers: Vec::new(),

@@ -1,10 +1,10 @@
-//! The clients that are known, as data.
+//! Table of supported clients.
 
 use crate::client::ClientConfiguration;
 use crate::dialect::{EntryFormat, FileFormat, TokenForm};
 use crate::place::{BaseFolder, OperatingSystem, UserPath, VariableOverride};
 
-/// JSON with `mcpServers`, as most clients have it.
+/// JSON with `mcpServers`, as most clients use it.
 const COMMON: EntryFormat = EntryFormat {
     format: FileFormat::Json,
     servers: "mcpServers",
@@ -14,16 +14,16 @@ const COMMON: EntryFormat = EntryFormat {
     token: TokenForm::None,
 };
 
-/// `${env:NAME}`, as editors have it.
+/// Token in the form `${env:NAME}`, as editors use it.
 const ENV: TokenForm = TokenForm::Header("Bearer ${env:", "}");
 
-/// Windsurf before it became Devin Desktop.
+/// Format of Windsurf before it became Devin Desktop.
 const OLD_WINDSURF: EntryFormat = EntryFormat { url: Some("serverUrl"), token: ENV, ..COMMON };
 
 use BaseFolder::{Config, Home, MacSupport, Roaming, XdgConfig};
 use OperatingSystem::{Linux, MacOs, Windows};
 
-/// The clients that are known, in the order in which they are listed.
+/// Supported clients, in listing order.
 pub const CLIENTS: [ClientConfiguration; 9] = [
     ClientConfiguration {
         id: "claude-code",
@@ -182,7 +182,7 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
     },
 ];
 
-/// The client with this id.
+/// Returns the client with this id.
 pub fn client_named(id: &str) -> Option<&'static ClientConfiguration> {
     CLIENTS.iter().find(|client| client.id == id)
 }

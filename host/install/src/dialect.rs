@@ -1,38 +1,38 @@
-//! How the configurations of clients are written.
+//! Formats of client configurations.
 
-/// How a client's configuration and its entries are written.
+/// Format of a client's configuration and its entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryFormat {
-    /// The language of the file.
+    /// Language of the file.
     pub format: FileFormat,
-    /// The key of the table with an entry for each server.
+    /// Key of the table that contains an entry for each server.
     pub servers: &'static str,
-    /// Whether an entry that has a command says so in `type`.
+    /// If set, an entry with a command has the member `type`.
     pub stdio_type: bool,
-    /// Whether an entry that has a URL says so in `type`.
+    /// If set, an entry with a URL has the member `type`.
     pub http_type: bool,
-    /// The key of the URL. `None`: the client starts servers only.
+    /// Key of the URL. `None` if the client supports only servers that it starts.
     pub url: Option<&'static str>,
-    /// How an entry names the variable with a bearer token.
+    /// Form in which an entry names the environment variable of a bearer token.
     pub token: TokenForm,
 }
 
-/// The language of a configuration.
+/// Language of a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFormat {
-    /// JSON, with comments and trailing commas if the file has any.
+    /// JSON, with comments and trailing commas if the file has them.
     Json,
     /// TOML.
     Toml,
 }
 
-/// How an entry names the variable with a bearer token.
+/// Form in which an entry names the environment variable of a bearer token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenForm {
-    /// It cannot.
+    /// Not supported.
     None,
     /// In the header `Authorization`, between these two texts.
     Header(&'static str, &'static str),
-    /// In this key.
+    /// As the value of this key.
     Key(&'static str),
 }

@@ -1,4 +1,4 @@
-//! The text of a configuration, edited from text to text.
+//! Text of a configuration, and edits of it.
 
 use serde_json::{Map, Value};
 
@@ -7,35 +7,35 @@ use crate::entry::merged;
 use crate::mistake::ConfigurationMistake;
 use crate::{json, toml};
 
-/// The mark that some editors put before UTF-8.
+/// Byte order mark that some editors put at the beginning of UTF-8 files.
 const BOM: char = '\u{feff}';
 
-/// The text of a configuration that was understood.
+/// Parsed text of a configuration.
 #[derive(Clone, Debug)]
 pub struct ConfigurationText {
     dialect: EntryFormat,
-    /// The text without its mark.
+    /// Text without its byte order mark.
     text: String,
     bom: bool,
-    /// Everything in it.
+    /// Complete content of the text.
     value: Map<String, Value>,
 }
 
-/// What became of a text.
+/// Outcome of an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EditOutcome {
-    /// It has what was wanted already.
+    /// The text already has the requested content.
     Unchanged,
-    /// The new text.
+    /// New text.
     Changed(String),
 }
 
 impl ConfigurationText {
-    /// Reads a text. A text without content is a configuration without servers.
+    /// Parses a text. An empty text is a configuration without servers.
     ///
     /// # Errors
     ///
-    /// It has a mistake, or not the shape that is expected.
+    /// Returns an error if the text has a syntax error or an unexpected structure.
     pub fn read(dialect: EntryFormat, text: &str) -> Result<Self, ConfigurationMistake> {
         let (bom, text) = match text.strip_prefix(BOM) {
             Some(text) => (true, text),
@@ -45,16 +45,17 @@ impl ConfigurationText {
         Ok(Self { dialect, text: text.to_owned(), bom, value })
     }
 
-    /// The entry of a server.
+    /// Returns the entry of a server.
     pub fn entry(&self, name: &str) -> Option<&Map<String, Value>> {
         self.value.get(self.dialect.servers)?.get(name)?.as_object()
     }
 
-    /// The text in which the server `name` is reached as `wanted` says. What else an entry of that name has stays.
+    /// Adds or updates the entry of the server `name` so that it connects as in `wanted`. Keeps the
+    /// other members of an existing entry.
     ///
     /// # Errors
     ///
-    /// The text is such that no edit is certain to keep the rest.
+    /// Returns an error if the text cannot be edited without risk to the rest of it.
     pub fn with(&self, name: &str, wanted: &Map<String, Value>) -> Result<EditOutcome, ConfigurationMistake> {
         let servers = self.dialect.servers;
         let before = self.entry(name);
@@ -69,11 +70,11 @@ impl ConfigurationText {
         self.checked(text, name, Some(&entry))
     }
 
-    /// The text without the server `name`.
+    /// Removes the server `name`.
     ///
     /// # Errors
     ///
-    /// The text is such that no edit is certain to keep the rest.
+    /// Returns an error if the text cannot be edited without risk to the rest of it.
     pub fn without(&self, name: &str) -> Result<EditOutcome, ConfigurationMistake> {
         if self.entry(name).is_none() {
             return Ok(EditOutcome::Unchanged);
@@ -85,7 +86,7 @@ impl ConfigurationText {
         self.checked(text, name, None)
     }
 
-    /// The edited text, if it says what it should: nothing but the entry may have changed.
+    /// Verifies the edited text: only the entry may have changed.
     fn checked(
         &self,
         text: String,
@@ -104,7 +105,8 @@ impl ConfigurationText {
     }
 }
 
-/// What is in `value` besides the server `name`. No servers are as good as an empty table of them.
+/// Returns the members of `value` without the server `name`. A missing table of servers is
+/// equivalent to an empty one.
 fn rest(value: &Map<String, Value>, servers: &str, name: &str) -> Map<String, Value> {
     let mut rest = value.clone();
     if let Some(Value::Object(others)) = rest.get_mut(servers) {

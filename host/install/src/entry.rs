@@ -1,8 +1,9 @@
-//! The entry of a server: which of its keys say how it is reached, and what may be shown of it.
+//! Entry of a server: its connection keys, and the form in which it is displayed.
 
 use serde_json::{Map, Value, json};
 
-/// The keys that say how a server is reached, in any dialect. Whatever else is in an entry is the user's.
+/// Keys that define the connection to a server, in any format. All other keys of an entry belong to
+/// the user.
 pub(crate) const REACH: [&str; 10] = [
     "type",
     "command",
@@ -16,12 +17,12 @@ pub(crate) const REACH: [&str; 10] = [
     "env_http_headers",
 ];
 
-/// Whether an entry reaches the server as `wanted` does, whatever else is in it.
+/// Returns whether an entry has the same connection as `wanted`. Ignores the other keys.
 pub fn same(entry: &Map<String, Value>, wanted: &Map<String, Value>) -> bool {
     REACH.iter().all(|key| entry.get(*key) == wanted.get(*key))
 }
 
-/// What an entry becomes if it reaches the server as `wanted` does, and keeps whatever else is in it.
+/// Returns `entry` with the connection of `wanted`. Keeps the other keys.
 pub(crate) fn merged(entry: &Map<String, Value>, wanted: &Map<String, Value>) -> Map<String, Value> {
     let mut merged = entry.clone();
     merged.retain(|key, _| wanted.contains_key(key) || !REACH.contains(&key.as_str()));
@@ -29,14 +30,15 @@ pub(crate) fn merged(entry: &Map<String, Value>, wanted: &Map<String, Value>) ->
     merged
 }
 
-/// How an entry reaches the server, for people: without the values of headers, which may be secret.
+/// Returns the connection of an entry for display: without the values of headers, which may be
+/// secret.
 pub fn shown(entry: &Map<String, Value>) -> Map<String, Value> {
     let part = |key: &&str| Some(((*key).to_owned(), entry.get(*key)?.clone()));
     let mut shown: Map<String, Value> = REACH.iter().filter_map(part).collect();
     for key in ["headers", "http_headers"] {
         if let Some(Value::Object(headers)) = shown.get_mut(key) {
             for value in headers.values_mut() {
-                // A reference to a variable is none of its value.
+                // A reference to a variable does not reveal its value.
                 if !value.as_str().is_some_and(|text| text.contains("${")) {
                     *value = json!("(not shown)");
                 }
@@ -46,7 +48,7 @@ pub fn shown(entry: &Map<String, Value>) -> Map<String, Value> {
     shown
 }
 
-/// Whether an entry starts this program, as far as that can be told.
+/// Returns whether an entry appears to start this program.
 pub fn is_toolbay(entry: &Map<String, Value>) -> bool {
     let is_program = |text: &str| text.rsplit(['/', '\\']).next().is_some_and(|name| name == "toolbay");
     let command = entry.get("command").and_then(Value::as_str);

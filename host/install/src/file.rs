@@ -1,4 +1,4 @@
-//! The file of a configuration, which is replaced as a whole or not at all.
+//! Configuration files, which are replaced atomically.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
@@ -10,24 +10,25 @@ use tempfile::NamedTempFile;
 
 use crate::mistake::ConfigurationMistake;
 
-/// Largest configuration that is read, in bytes. That of Claude Code keeps what its projects are about, too.
+/// Maximum size of a configuration, in bytes. Claude Code's configuration also contains data about
+/// its projects.
 const LARGEST: u64 = 64 << 20;
 
-/// What a backup's name has more than that of the file.
+/// Suffix of a backup's name.
 const BACKUP: &str = ".before-toolbay";
 
-/// Permissions of a new file of a user: configurations can have secrets.
+/// Mode of a new file of a user: configurations can contain secrets.
 const PRIVATE: u32 = 0o600;
 
-/// Permissions of a new file of a project, less what the user's mask takes away.
+/// Mode of a new file of a project, before the umask is applied.
 const SHARED: u32 = 0o666;
 
-/// The file of a configuration, as it was read.
+/// Configuration file and its content when it was read.
 #[derive(Debug)]
 pub struct ConfigFile {
-    /// The file itself, where no link leads further.
+    /// Path of the file, with all symbolic links resolved.
     path: PathBuf,
-    /// What was in it. `None`: there is no file.
+    /// Content that was read. `None` if the file does not exist.
     found: Option<ExistingFile>,
 }
 
@@ -37,29 +38,29 @@ struct ExistingFile {
     metadata: Metadata,
 }
 
-/// Why a file cannot be read or written. It is as it was.
+/// Error reading or writing a file. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The system says so.
+    /// I/O error.
     #[error("failed to {0} {path}: {1}", path = .2.display())]
     Io(&'static str, #[source] io::Error, PathBuf),
-    /// It is no file, or no text.
+    /// The path is not a regular file, or the file is not text.
     #[error("{path}: {0}", path = .1.display())]
     Unusable(String, PathBuf),
-    /// Its text has a mistake.
+    /// The text has a mistake.
     #[error("{path}:{0}", path = .1.display())]
     Mistake(ConfigurationMistake, PathBuf),
-    /// Another program has written it since it was read.
+    /// Another program changed the file after it was read.
     #[error("{path} was changed by another program meanwhile; run the command again", path = .0.display())]
     Changed(PathBuf),
 }
 
 impl ConfigFile {
-    /// Reads a file, following links. A file that does not exist has no text.
+    /// Reads a file and follows symbolic links. A file that does not exist has no text.
     ///
     /// # Errors
     ///
-    /// It cannot be read, or is no text.
+    /// Returns an error if the file cannot be read or is not text.
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let path = match fs::canonicalize(path) {
             Ok(path) => path,
@@ -76,29 +77,31 @@ impl ConfigFile {
         Ok(Self { path, found })
     }
 
-    /// The file itself, where no link leads further.
+    /// Returns the path of the file, with all symbolic links resolved.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What is in it. `None`: there is no file.
+    /// Returns the content of the file. `None` if the file does not exist.
     pub fn text(&self) -> Option<&str> {
         self.found.as_ref().map(|found| found.text.as_str())
     }
 
-    /// Where its backup is.
+    /// Returns the path of the backup.
     pub fn backup(&self) -> PathBuf {
         let mut name = self.path.file_name().map(OsString::from).unwrap_or_default();
         name.push(BACKUP);
         self.path.with_file_name(name)
     }
 
-    /// Replaces the file, keeping its permissions and its owner, and creates the folders that are missing. A new file is for
-    /// its user alone, unless it is `shared`. Returns the backup of what was in it, if anything was.
+    /// Replaces the file and keeps its permissions and owner. Creates missing directories. A new
+    /// file is accessible only to its user, unless it is `shared`. Returns the path of the backup,
+    /// if the file existed.
     ///
     /// # Errors
     ///
-    /// It cannot be written, or another program has written it since it was read. It is as it was.
+    /// Returns an error if the file cannot be written, or if another program changed it after it
+    /// was read. The file is then unchanged.
     pub fn write(&self, text: &str, shared: bool) -> Result<Option<PathBuf>, FileError> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(folder).map_err(|error| FileError::Io("create", error, folder.to_owned()))?;
@@ -115,12 +118,13 @@ impl ConfigFile {
             return Err(FileError::Changed(self.path.clone()));
         }
         persist(new, &self.path)?;
-        // The name is on the disk when its folder is. A file system that cannot do that keeps the file anyway.
+        // The rename is durable only after the directory is synced. Not every file system supports
+        // that, so ignore errors.
         drop(File::open(folder).and_then(|folder| folder.sync_all()));
         Ok(backup)
     }
 
-    /// Whether the file is what it was when it was read.
+    /// Returns whether the file still has the content that was read.
     fn is_unchanged(&self) -> bool {
         match &self.found {
             Some(found) => read(&self.path).is_ok_and(|now| now.text == found.text),
@@ -128,7 +132,8 @@ impl ConfigFile {
         }
     }
 
-    /// A file with `text` beside the file, with its permissions and its owner.
+    /// Creates a temporary file with `text` in the same directory, with the permissions and owner
+    /// of the file.
     fn temporary(&self, folder: &Path, text: &str, shared: bool) -> Result<NamedTempFile, FileError> {
         let failed = |error| FileError::Io("write to", error, folder.to_owned());
         let new = fs::Permissions::from_mode(if shared { SHARED } else { PRIVATE });
@@ -141,9 +146,9 @@ impl ConfigFile {
                 fchown(file.as_file(), Some(metadata.uid()), Some(metadata.gid()))
                     .map_err(|error| FileError::Io("keep the owner of", error, self.path.clone()))?;
             }
-            // After the owner: changing that takes permissions away.
+            // Set the mode after the owner, because changing the owner clears permission bits.
             let mode = metadata.permissions().mode() & 0o7777;
-            // A drive of Windows may have none to set.
+            // A Windows drive may not support modes, so set the mode only if it differs.
             if own.permissions().mode() & 0o7777 != mode || own.uid() != metadata.uid() {
                 file.as_file().set_permissions(fs::Permissions::from_mode(mode)).map_err(failed)?;
             }
@@ -161,7 +166,7 @@ fn persist(file: NamedTempFile, path: &Path) -> Result<(), FileError> {
 fn read(path: &Path) -> Result<ExistingFile, FileError> {
     let failed = |error| FileError::Io("read", error, path.to_owned());
     let unusable = |words: String| FileError::Unusable(words, path.to_owned());
-    // Before it is opened: opening a pipe waits for a writer.
+    // Check before opening: opening a pipe blocks until there is a writer.
     if !fs::metadata(path).map_err(failed)?.is_file() {
         return Err(unusable("it is not a file".to_owned()));
     }

@@ -1,4 +1,4 @@
-//! JSON as clients read it: with comments and trailing commas, which an edit keeps.
+//! Edits of JSON as clients read it: with comments and trailing commas, which edits keep.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::mistake::ConfigurationMistake;
 
-/// What a client may read besides JSON. Whatever else JSON with comments is taken for, no client is known to read.
+/// Extensions of JSON that clients accept. No client is known to accept other JSONC extensions.
 const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
@@ -27,7 +27,7 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// Everything in a text whose servers are in the object `servers`. Nothing at all is an empty object.
+/// Parses a text whose servers are in the object `servers`. An empty text is an empty object.
 pub(crate) fn parse(text: &str, servers: &str) -> Result<Map<String, Value>, ConfigurationMistake> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS).map_err(|error| mistake(text, &error))?;
     let Some(root) = parsed.value else { return Ok(Map::new()) };
@@ -47,7 +47,7 @@ pub(crate) fn parse(text: &str, servers: &str) -> Result<Map<String, Value>, Con
     }
 }
 
-/// The text with `entry` as the server `name`; `before` is the entry of that name now.
+/// Sets `entry` as the server `name`. `before` is the current entry of that name.
 pub(crate) fn put(
     text: &str,
     servers: &str,
@@ -65,7 +65,7 @@ pub(crate) fn put(
     Ok(root.to_string())
 }
 
-/// Changes what differs, so that everything else in the entry keeps its place and its comments.
+/// Changes only the members that differ, so that the others keep their position and comments.
 fn update(object: &CstObject, before: &Map<String, Value>, entry: &Map<String, Value>) {
     for (key, value) in entry.iter().filter(|(key, value)| before.get(*key) != Some(*value)) {
         match object.get(key) {
@@ -80,7 +80,8 @@ fn update(object: &CstObject, before: &Map<String, Value>, entry: &Map<String, V
     }
 }
 
-/// The text without the server `name`, and without an object of servers that would be empty, unless a comment is in it.
+/// Removes the server `name`. Also removes the object of servers if it becomes empty and contains
+/// no comment.
 pub(crate) fn remove(text: &str, servers: &str, name: &str) -> Result<String, ConfigurationMistake> {
     let without = cut(text, |root| root.get_object(servers)?.get(name))?;
     cut(&without, |root| root.get(servers).filter(|all| all.value.as_object().is_some_and(is_empty)))
@@ -90,8 +91,8 @@ fn is_empty(object: &Object<'_>) -> bool {
     object.properties.is_empty()
 }
 
-/// The text without the property that `find` finds, its comma, and its lines if nothing else is on them. A property without
-/// properties of its own stays if a comment is in it.
+/// Removes the property that `find` returns, its comma, and its lines if they contain nothing else.
+/// Keeps an empty object that contains a comment.
 fn cut(
     text: &str,
     find: impl for<'a, 'b> Fn(&'b Object<'a>) -> Option<&'b ObjectProp<'a>>,
@@ -114,7 +115,7 @@ fn cut(
     let comma = comma.map(|comma| comma.range.start..comma.range.end);
     let (mut own, mut others) = (start..end, None);
     match comma {
-        // With what is between them, unless that is a comment.
+        // Include the text between the property and the comma, unless it is a comment.
         Some(comma) if comma.start >= end && text.get(end..comma.start).is_some_and(is_blank) => own.end = comma.end,
         comma => others = comma,
     }
@@ -128,7 +129,8 @@ fn cut(
     Ok(out)
 }
 
-/// A range, and the whole of its lines if nothing else is on them, or else the blanks before it.
+/// Extends a range to its whole lines if they contain nothing else, and otherwise to the blanks
+/// before it.
 fn with_blanks(text: &str, range: Range<usize>) -> Range<usize> {
     let (before, after) = (text.get(..range.start).unwrap_or_default(), text.get(range.end..).unwrap_or_default());
     let blanks = before.len() - before.trim_end_matches([' ', '\t']).len();
@@ -151,7 +153,8 @@ fn expect_object<'a, 'b>(text: &str, value: &'b Node<'a>, what: &str) -> Result<
     value.as_object().ok_or_else(|| ConfigurationMistake::at(text, value.range().start, words()))
 }
 
-/// Readers differ in which of two properties with one name they use, so neither is edited, if the name `matters`.
+/// Checks that the names of properties are unique, for the names that `matters` selects. Clients
+/// differ in which of two properties with the same name they use, so neither can be edited.
 fn once(text: &str, object: &Object<'_>, matters: impl Fn(&str) -> bool) -> Result<(), ConfigurationMistake> {
     let mut names = BTreeSet::new();
     for property in &object.properties {

@@ -1,9 +1,11 @@
-//! The configurations of MCP clients: where they are, and how a server is added to them.
+//! Configurations of MCP clients: where they are, and how to add a server to them.
 //!
-//! [`CLIENTS`] is the table of clients, as data: [`ClientConfiguration::spots`] says where a client's configuration is, given
-//! [`PathEnvironment`] that nobody here reads. A [`ServerEntry`] is written in a client's [`EntryFormat`] as an entry, and a
-//! [`ConfigurationText`] is the text of a configuration: it takes an entry in or loses one, from text to text, and everything else
-//! stays as it is. [`ConfigFile`] is the one part that touches files. Nothing here knows plugins or the protocol.
+//! [`CLIENTS`] is the table of clients. [`ClientConfiguration::spots`] returns the possible paths
+//! of a client's configuration, given a [`PathEnvironment`] that the caller provides. A
+//! [`ServerEntry`] is written as an entry in a client's [`EntryFormat`]. A [`ConfigurationText`] is
+//! the text of a configuration; adding or removing an entry returns a new text in which everything
+//! else is unchanged. Only [`ConfigFile`] accesses files. The crate does not depend on plugins or
+//! the protocol.
 
 mod client;
 mod clients;

@@ -1,21 +1,21 @@
-//! Why the text of a configuration is not edited.
+//! Errors in the text of a configuration.
 
 use toolbay_settings::toml_file::position;
 
-/// What is wrong with the text of a configuration, and where.
+/// Error in the text of a configuration, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{column}: {words}")]
 pub struct ConfigurationMistake {
-    /// The line, from 1.
+    /// Line, starting at 1.
     pub line: usize,
-    /// The column in characters, from 1.
+    /// Column in characters, starting at 1.
     pub column: usize,
-    /// What was wrong, and what was expected.
+    /// Description of the error and of the expected text.
     pub words: String,
 }
 
 impl ConfigurationMistake {
-    /// A mistake at a byte offset of `text`.
+    /// Creates an error at a byte offset of `text`.
     pub(crate) fn at(text: &str, offset: usize, words: impl Into<String>) -> Self {
         let (line, column) = position(text, offset);
         Self { line, column, words: words.into() }

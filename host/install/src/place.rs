@@ -1,54 +1,54 @@
-//! Where the configurations of clients are.
+//! Paths of client configurations.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::dialect::EntryFormat;
 
-/// An operating system that a client runs on. The server itself runs on Linux.
+/// Operating system that a client runs on. The server itself runs on Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperatingSystem {
-    /// Linux, also within WSL.
+    /// Linux, including Linux within WSL.
     Linux,
-    /// macOS, whose home folder may be shared with this machine.
+    /// macOS. Its home directory may be shared with this machine.
     MacOs,
-    /// Windows around WSL.
+    /// Windows that hosts WSL.
     Windows,
 }
 
-/// Whose configuration it is.
+/// Scope of a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigurationScope {
-    /// That of the user, for all projects.
+    /// The user, for all projects.
     User,
-    /// That of the project in the current folder.
+    /// The project in the current directory.
     Project,
 }
 
-/// A folder that configurations are in.
+/// Directory that contains configurations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum BaseFolder {
-    /// The home folder; on Windows, that of the user there.
+    /// Home directory; on Windows, the Windows user's.
     Home,
-    /// `XDG_CONFIG_HOME`, or else `.config` in the home folder.
+    /// `XDG_CONFIG_HOME`, or `.config` in the home directory if it is not set.
     XdgConfig,
-    /// `.config` in the home folder.
+    /// `.config` in the home directory.
     Config,
-    /// `Library/Application Support` in the home folder.
+    /// `Library/Application Support` in the home directory.
     MacSupport,
-    /// `AppData/Roaming` in the home folder of the user on Windows.
+    /// `AppData/Roaming` in the Windows user's home directory.
     Roaming,
 }
 
-/// A configuration of a user, on one system.
+/// Path of a user's configuration on one system.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UserPath {
     pub(crate) system: OperatingSystem,
     pub(crate) base: BaseFolder,
     pub(crate) file: &'static str,
-    /// Folders whose presence says that the client is installed.
+    /// Directories whose presence indicates that the client is installed.
     pub(crate) markers: &'static [(BaseFolder, &'static str)],
-    /// How entries are written here, if not as the client has them elsewhere.
+    /// Format of the entries, if it differs from the client's.
     pub(crate) dialect: Option<EntryFormat>,
 }
 
@@ -67,61 +67,62 @@ impl UserPath {
     }
 }
 
-/// A variable with a folder, and the configuration's path in it.
+/// Environment variable with a directory, and the configuration's path in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VariableOverride {
     pub(crate) variable: &'static str,
     pub(crate) file: &'static str,
 }
 
-/// What the paths of configurations depend on. Empty paths count as missing.
+/// Inputs that determine the paths of configurations. Empty paths count as missing.
 #[derive(Clone, Debug, Default)]
 pub struct PathEnvironment {
-    /// The home folder of the user.
+    /// Home directory of the user.
     pub home: PathBuf,
-    /// The folder of the project, which is the current one.
+    /// Directory of the project, which is the current directory.
     pub project: PathBuf,
-    /// The process's variables.
+    /// Environment variables of the process.
     pub variables: BTreeMap<String, String>,
-    /// What is around a Linux within Windows.
+    /// WSL environment, if any.
     pub wsl: Option<WslEnvironment>,
 }
 
-/// The Windows around a Linux.
+/// Windows system that hosts this Linux.
 #[derive(Clone, Debug)]
 pub struct WslEnvironment {
-    /// Name of the Linux, as `wsl.exe` knows it.
+    /// Name of the WSL distribution, as used by `wsl.exe`.
     pub distribution: String,
-    /// Where the drives of Windows are, such as `/mnt`.
+    /// Mount point of the Windows drives, such as `/mnt`.
     pub drives: PathBuf,
-    /// The home folders of its users, as paths on Linux.
+    /// Home directories of the Windows users, as paths on Linux.
     pub homes: Vec<PathBuf>,
 }
 
-/// Where a configuration is or could be.
+/// Existing or possible path of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigurationPath {
-    /// The file.
+    /// Path of the file.
     pub file: PathBuf,
-    /// The system that the client runs on.
+    /// Operating system that the client runs on.
     pub system: OperatingSystem,
-    /// How its entries are written.
+    /// Format of the entries.
     pub dialect: EntryFormat,
-    /// Folders whose presence says that the client is installed.
+    /// Directories whose presence indicates that the client is installed.
     pub markers: Vec<PathBuf>,
 }
 
 impl PathEnvironment {
-    /// The value of a variable that is not empty.
+    /// Returns the value of a variable if it is not empty.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// The folder on this system that is or contains the configurations. A user of Windows has the home folder `home`.
+    /// Returns the base directory as a path on this system. `home` is the home directory of the
+    /// user on that system.
     pub(crate) fn base(&self, base: BaseFolder, home: &Path) -> PathBuf {
         match base {
             BaseFolder::Home => home.to_owned(),
-            // The specification says that a relative path is to be ignored.
+            // The XDG specification requires that a relative path is ignored.
             BaseFolder::XdgConfig => self
                 .variable("XDG_CONFIG_HOME")
                 .map(PathBuf::from)
@@ -133,7 +134,7 @@ impl PathEnvironment {
         }
     }
 
-    /// The system of the client that reads `file`.
+    /// Returns the operating system of the client that reads `file`.
     pub(crate) fn system_of(&self, file: &Path) -> OperatingSystem {
         let windows = self.wsl.as_ref().is_some_and(|wsl| file.starts_with(&wsl.drives));
         if windows { OperatingSystem::Windows } else { OperatingSystem::Linux }

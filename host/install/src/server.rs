@@ -1,4 +1,4 @@
-//! The server that clients get, written as each of them wants it.
+//! Server entries in the formats of the clients.
 
 use std::path::Path;
 
@@ -9,43 +9,44 @@ use crate::client::ClientConfiguration;
 use crate::dialect::{EntryFormat, TokenForm};
 use crate::place::{ConfigurationPath, OperatingSystem, WslEnvironment};
 
-/// Longest name of a server, in bytes: clients put it before the names of tools, which may have 64 in all.
+/// Maximum length of a server's name, in bytes. Clients put it before the names of tools, whose
+/// total length may be limited to 64.
 const NAME: usize = 40;
 
-/// How a client reaches the server.
+/// Way in which a client connects to the server.
 #[derive(Clone, Debug)]
 pub enum ServerEntry {
-    /// The client starts it.
+    /// The client starts the server.
     Command {
         /// Absolute path of the program.
         program: String,
-        /// Its arguments.
+        /// Arguments of the program.
         arguments: Vec<String>,
     },
-    /// It runs already.
+    /// The server is already running.
     Http {
-        /// Its address.
+        /// URL of the server.
         url: Url,
-        /// The variable with a bearer token that the client sends.
+        /// Environment variable with the bearer token that the client sends.
         token: Option<String>,
     },
 }
 
-/// The name of a server in a configuration: 1 to 40 letters, digits, `-` and `_`.
+/// Name of a server in a configuration: 1 to 40 letters, digits, `-` and `_`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryName(String);
 
-/// Why a client cannot have the server this way.
+/// Reason that a client does not support an entry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UnsupportedEntry(String);
 
 impl EntryName {
-    /// Checks a name.
+    /// Validates a name.
     ///
     /// # Errors
     ///
-    /// It is too long, or has other characters.
+    /// Returns an error if the name is too long or has other characters.
     pub fn new(name: &str) -> Result<Self, String> {
         let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
         if name.is_empty() || name.len() > NAME || !name.bytes().all(fits) {
@@ -54,18 +55,18 @@ impl EntryName {
         Ok(Self(name.to_owned()))
     }
 
-    /// The name.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl ServerEntry {
-    /// A server that is started.
+    /// Creates an entry for a server that the client starts.
     ///
     /// # Errors
     ///
-    /// A path is not absolute, or not UTF-8, which configurations are.
+    /// Returns an error if a path is not absolute, or is not UTF-8, which configurations require.
     pub fn command(program: &Path, arguments: &[&str], paths: &[(&str, &Path)]) -> Result<Self, String> {
         let text = |path: &Path| match path.to_str() {
             Some(text) if path.is_absolute() => Ok(text.to_owned()),
@@ -79,11 +80,12 @@ impl ServerEntry {
         Ok(Self::Command { program: text(program)?, arguments: all })
     }
 
-    /// A server that runs at `url`.
+    /// Creates an entry for a server that runs at `url`.
     ///
     /// # Errors
     ///
-    /// It is no URL of a server, or `token` is not the name of a variable.
+    /// Returns an error if `url` is not the URL of a server, or if `token` is not the name of a
+    /// variable.
     pub fn http(url: &str, token: Option<&str>) -> Result<Self, String> {
         let parsed = Url::parse(url)
             .map_err(|_| "--http: expected the URL of a server, such as http://127.0.0.1:8931/mcp".to_owned())?;
@@ -103,7 +105,7 @@ impl ServerEntry {
         Ok(Self::Http { url: parsed, token: token.map(str::to_owned) })
     }
 
-    /// Whether a token would cross a network without encryption.
+    /// Returns whether a token would be sent over a network without encryption.
     pub fn exposes_token(&self) -> bool {
         let Self::Http { url, token: Some(_) } = self else { return false };
         let loopback = match url.host() {
@@ -115,11 +117,11 @@ impl ServerEntry {
         url.scheme() == "http" && !loopback
     }
 
-    /// The entry for a client that reads `spot`.
+    /// Returns the entry for a client that reads `spot`.
     ///
     /// # Errors
     ///
-    /// The client cannot have the server this way.
+    /// Returns an error if the client does not support the entry.
     pub fn entry(
         &self,
         client: &ClientConfiguration,
@@ -147,7 +149,7 @@ impl ServerEntry {
     }
 }
 
-/// The command with which Windows starts a program of a Linux within it.
+/// Returns the command that starts a Linux program from Windows.
 fn through_wsl(distribution: &str, program: &str, arguments: &[String]) -> (String, Vec<String>) {
     let mut all: Vec<String> = ["--distribution", distribution, "--exec", program].map(str::to_owned).to_vec();
     all.extend_from_slice(arguments);

@@ -1,7 +1,7 @@
-//! TOML as clients read it.
+//! Edits of TOML as clients read it.
 //!
-//! A table with a header of its own is added and removed as text, so that not a byte of the rest changes. Whatever is written
-//! otherwise is edited as a tree, which keeps comments as well.
+//! A table with its own header is added and removed as text, so that the other bytes are unchanged.
+//! Other forms are edited as a tree, which also keeps comments.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use toml_edit::{Document, DocumentMut, Item, Table, TableLike, TomlError, Value 
 
 use crate::mistake::ConfigurationMistake;
 
-/// Everything in a text whose servers are in the table `servers`.
+/// Parses a text whose servers are in the table `servers`.
 pub(crate) fn parse(text: &str, servers: &str) -> Result<Map<String, Value>, ConfigurationMistake> {
     let document = Document::parse(text).map_err(|error| mistake(text, &error))?;
     if let Some(item) = document.as_table().get(servers) {
@@ -25,7 +25,7 @@ pub(crate) fn parse(text: &str, servers: &str) -> Result<Map<String, Value>, Con
     })
 }
 
-/// The text with `entry` as the server `name`; `before` is the entry of that name now.
+/// Sets `entry` as the server `name`. `before` is the current entry of that name.
 pub(crate) fn put(
     text: &str,
     servers: &str,
@@ -53,7 +53,7 @@ pub(crate) fn put(
     Ok(with_line_ends_of(text, document.to_string()))
 }
 
-/// The text without the server `name`.
+/// Removes the server `name`.
 pub(crate) fn remove(text: &str, servers: &str, name: &str) -> Result<String, ConfigurationMistake> {
     let document = Document::parse(text).map_err(|error| mistake(text, &error))?;
     let all = document.as_table().get(servers);
@@ -74,7 +74,8 @@ pub(crate) fn remove(text: &str, servers: &str, name: &str) -> Result<String, Co
     Ok(with_line_ends_of(text, document.to_string()))
 }
 
-/// The lines of a table and of those within it, as byte ranges: each from a header to the line end after its last value.
+/// Collects the lines of a table and its subtables, as byte ranges. Each range extends from a
+/// header to the end of the line of its last value.
 fn blocks_of(text: &str, table: &Table, blocks: &mut Vec<Range<usize>>) {
     if let Some(header) = table.span() {
         let end = end_of(table).unwrap_or(header.end).max(header.end);
@@ -91,7 +92,7 @@ fn blocks_of(text: &str, table: &Table, blocks: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Where the last value below a header ends.
+/// Returns the end of the last value below a header.
 fn end_of(table: &Table) -> Option<usize> {
     let end = |(_, item): (&str, &Item)| match item {
         Item::Value(value) => value.span().map(|span| span.end),
@@ -101,14 +102,15 @@ fn end_of(table: &Table) -> Option<usize> {
     table.iter().filter_map(end).max()
 }
 
-/// Cuts lines out, and the empty line before them if there would be two in a row or one at the end.
+/// Removes lines. Also removes the empty line before them if it would be followed by another one or
+/// by the end of the text.
 fn cut(text: &mut String, lines: Range<usize>) {
     let (before, after) = (text.get(..lines.start).unwrap_or_default(), text.get(lines.end..).unwrap_or_default());
     let blank = |text: &str| text.is_empty() || text.starts_with('\n') || text.starts_with("\r\n");
     let mut start = lines.start;
     if blank(after) {
         let shorter = before.strip_suffix("\r\n").or_else(|| before.strip_suffix('\n'));
-        // Only if the line that this ends is empty.
+        // Remove the line end only if its line is empty.
         if let Some(shorter) = shorter.filter(|shorter| shorter.is_empty() || shorter.ends_with('\n')) {
             start = shorter.len();
         }
@@ -116,7 +118,7 @@ fn cut(text: &mut String, lines: Range<usize>) {
     text.replace_range(start..lines.end, "");
 }
 
-/// A table with a header of its own, as text.
+/// Returns a table with its own header, as text.
 fn headed(servers: &str, name: &str, entry: &Map<String, Value>) -> String {
     let mut all = Table::new();
     all.set_implicit(true);
@@ -138,7 +140,7 @@ fn appended(text: &str, block: &str) -> String {
     out + &block.replace('\n', end)
 }
 
-/// Changes what differs, so that everything else in the entry keeps its place and its comments.
+/// Changes only the members that differ, so that the others keep their position and comments.
 fn update(found: &mut dyn TableLike, before: &Map<String, Value>, entry: &Map<String, Value>) {
     for key in before.keys().filter(|key| !entry.contains_key(*key)) {
         found.remove(key);
@@ -159,7 +161,7 @@ fn table(entry: &Map<String, Value>) -> Table {
     entry.iter().filter_map(|(key, value)| Some((key.as_str(), Item::Value(leaf(value)?)))).collect()
 }
 
-/// A value as TOML, which has no null.
+/// Converts a value to TOML, which has no null.
 fn leaf(value: &Value) -> Option<Leaf> {
     Some(match value {
         Value::Null => return None,
@@ -181,7 +183,8 @@ fn line_end(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// The tree has lost the line ends of Windows. A text that has both kinds keeps those of Unix.
+/// Restores Windows line ends, which the tree does not retain. A text with both kinds gets Unix
+/// line ends.
 fn with_line_ends_of(text: &str, edited: String) -> String {
     let (all, windows) = (text.matches('\n').count(), text.matches("\r\n").count());
     if windows > 0 && windows == all { edited.replace('\n', "\r\n") } else { edited }

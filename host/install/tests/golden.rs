@@ -1,4 +1,4 @@
-//! Configurations as they look on real machines, before and after an edit.
+//! Tests edits of realistic configurations against snapshots.
 
 #![allow(
     clippy::unwrap_used,
@@ -38,7 +38,7 @@ fn http() -> ServerEntry {
     ServerEntry::http("https://tools.example.com/mcp", Some("TOOLBAY_TOKEN")).unwrap()
 }
 
-/// A text on which nothing is invisible that matters.
+/// Makes invisible characters of a text visible.
 fn visible(text: &str) -> String {
     text.replace('\u{feff}', "<BOM>").replace('\r', "<CR>").replace('\t', "<TAB>")
 }
@@ -64,7 +64,7 @@ fn removed(client: &str, text: &str) -> String {
     }
 }
 
-/// After installing, and after uninstalling again.
+/// Returns the text after installing and after uninstalling again.
 fn both(client: &str, text: &str) -> String {
     let after = edited(client, text, &server());
     let back = removed(client, &after);
@@ -171,7 +171,7 @@ fn toml_with_line_ends_of_windows_stays_as_it_is() {
     assert!(both("codex", &text).ends_with("(as before)\n"));
     let after = edited("codex", &text, &server());
     assert_eq!(after.matches('\n').count(), after.matches("\r\n").count());
-    // Changing an entry goes through the tree, which forgets them.
+    // Changing an entry uses the tree, which loses Windows line ends.
     let again = edited("codex", &after, &http());
     assert_eq!(again.matches('\n').count(), again.matches("\r\n").count());
     assert!(again.starts_with(&text), "{again}");

@@ -1,4 +1,4 @@
-//! Where configurations are, on each system.
+//! Tests the paths of configurations on each system.
 
 #![allow(
     clippy::unwrap_used,
@@ -60,7 +60,7 @@ fn variables_move_them() {
     assert_eq!(files("codex", &around(&[("CODEX_HOME", "/etc/codex")])), ["/etc/codex/config.toml"]);
     assert_eq!(files("claude-code", &around(&[("CLAUDE_CONFIG_DIR", "here")])), ["/work/app/here/.claude.json"]);
     assert_eq!(files("zed", &around(&[("XDG_CONFIG_HOME", "/c")]))[0], "/c/zed/settings.json");
-    // An empty variable counts as unset, and a relative path of this one is to be ignored.
+    // An empty variable counts as unset, and a relative `XDG_CONFIG_HOME` is ignored.
     assert_eq!(files("codex", &around(&[("CODEX_HOME", "")]))[0], "/home/ada/.codex/config.toml");
     assert_eq!(files("zed", &around(&[("XDG_CONFIG_HOME", "c")]))[0], "/home/ada/.config/zed/settings.json");
 }
@@ -84,7 +84,8 @@ fn windows_starts_the_server_through_wsl_and_other_systems_cannot() {
         let error = server.entry(client, on(system), wsl).unwrap_err();
         assert!(error.to_string().contains("on another system"), "{error}");
     }
-    // A file that the user names belongs to the system whose drive it is on, and has the dialect of its place.
+    // A file that the user names belongs to the system whose drive it is on, and has the format of
+    // its path.
     let windsurf = client_named("windsurf").unwrap();
     let named = windsurf.spot_at(Path::new("/mnt/c/Users/ada/.codeium/windsurf/mcp_config.json"), &around);
     assert_eq!((named.system, named.dialect.url), (OperatingSystem::Windows, Some("serverUrl")));
@@ -119,7 +120,7 @@ fn a_file_that_changed_meanwhile_is_not_overwritten() {
     fs::write(&path, "{\"new\": 1}").unwrap();
     assert!(matches!(file.write("mine", false), Err(FileError::Changed(_))));
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\"new\": 1}");
-    // Nor is one that was not there.
+    // A file that did not exist when it was read is not overwritten either.
     let other = folder.path().join("b.json");
     let file = ConfigFile::read(&other).unwrap();
     fs::write(&other, "theirs").unwrap();
@@ -136,7 +137,7 @@ fn a_folder_that_cannot_be_written_leaves_the_file_as_it_was() {
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o500)).unwrap();
     let written = file.write("mine", false);
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
-    // Whoever may write everywhere has written it.
+    // A user that may write everywhere, such as root, succeeds.
     if written.is_err() {
         assert_eq!(fs::read_to_string(&path).unwrap(), "{}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");

@@ -1,4 +1,5 @@
-//! Whatever a configuration looks like: what an edit adds, another one takes away, and nothing else changes.
+//! Property test: for every configuration, an edit can be undone by another one, and nothing else
+//! changes.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,7 +18,7 @@ use toolbay_install::{
     ConfigurationScope, ConfigurationText, EditOutcome, EntryFormat, PathEnvironment, ServerEntry, client_named,
 };
 
-/// Choices, one byte each; a tape that has ended chooses the simplest.
+/// Choices, one byte each. After the end, every choice is the simplest one.
 struct Tape<'a> {
     bytes: std::slice::Iter<'a, u8>,
     comments: usize,
@@ -33,7 +34,7 @@ impl Tape<'_> {
         self.comments
     }
 
-    /// What can be between two words of JSON.
+    /// Writes a gap between two tokens of JSON.
     fn gap(&mut self, out: &mut String) {
         match self.pick(9) {
             0 | 1 => {}
@@ -104,7 +105,7 @@ impl Tape<'_> {
         out.push(braces.1);
     }
 
-    /// A configuration; the object of its servers can be anywhere in it, or missing.
+    /// Returns a configuration. The object of its servers can be anywhere in it, or missing.
     fn json(&mut self) -> String {
         let mut out = String::new();
         if self.pick(20) == 19 {
@@ -133,11 +134,11 @@ impl Tape<'_> {
         out
     }
 
-    /// A configuration of Codex.
+    /// Returns a configuration of Codex.
     fn toml(&mut self) -> String {
         let mut out = String::new();
         let lines = self.pick(12);
-        // Keys of the root come first; then each table has one header.
+        // Keys of the root come first. Then each table has one header.
         let (mut root, inline) = (true, self.pick(8) == 7);
         for n in 0..lines {
             match self.pick(9) {
@@ -176,7 +177,7 @@ impl Tape<'_> {
     }
 }
 
-/// The comments of a text, in their order.
+/// Returns the comments of a text, in order.
 fn comments(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices(" c") {
@@ -203,7 +204,7 @@ fn entry(client: &str) -> (EntryFormat, Map<String, Value>) {
     (spot.dialect, server.unwrap().entry(client, &spot, None).unwrap())
 }
 
-/// What the property says, for one text.
+/// Checks the property for one text.
 fn holds(client: &str, text: &str) {
     let (dialect, entry) = entry(client);
     let before = ConfigurationText::read(dialect, text).unwrap_or_else(|mistake| panic!("{mistake}\n{text}"));
@@ -217,7 +218,7 @@ fn holds(client: &str, text: &str) {
     let back = ConfigurationText::read(dialect, &without).unwrap();
     assert_eq!(back.entry("toolbay"), None);
     assert_eq!(comments(&without), comments(text), "before:\n{text}\nwith:\n{with}\nafter:\n{without}");
-    // That nothing else changed is what every edit checks itself; here it is checked over both.
+    // Each edit verifies that nothing else changed; here this is verified over both.
     assert!(!changed(back.with("toolbay", &entry).unwrap()).is_empty());
 }
 

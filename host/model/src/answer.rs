@@ -1,4 +1,4 @@
-//! How a call ended.
+//! The result of a call, and the reasons why a call has no output.
 
 use serde_json::{Map, Value};
 
@@ -6,45 +6,46 @@ use crate::{
     CallError, CallRejection, CallReply, CallUsage, ErrorKind, MissingApproval, SchemaViolation, TargetKind, ToolOutput,
 };
 
-/// How a call ended.
+/// The result of a call and the resources that it used.
 #[derive(Debug)]
 pub struct CallResult {
-    /// What came of it, or why nothing did.
+    /// The reply, or the reason why there is none.
     pub result: Result<CallReply, CallFailure>,
-    /// What the call used; `None` if no guest was entered.
+    /// Resources that the call used; `None` if no guest was entered.
     pub usage: Option<CallUsage>,
 }
 
-/// Why a call has no output.
+/// The reason why a call has no output.
 #[derive(Debug)]
 pub enum CallFailure {
-    /// What was asked for is unknown or not available to the caller; this is its name or URI.
+    /// The target is unknown or not available to the caller. Contains its name or URI.
     Unknown(TargetKind, String),
-    /// The call requires client capabilities that were not declared; these are the missing ones.
+    /// The call requires client capabilities that were not declared. Contains the missing ones.
     MissingCapabilities(Map<String, Value>),
     /// The arguments do not match the tool's input schema, or the prompt's arguments.
     InvalidArguments {
-        /// How, for each place.
+        /// One violation for each invalid place.
         violations: Vec<SchemaViolation>,
-        /// Arguments that would fit, as JSON, if some are known.
+        /// An example of valid arguments, as JSON, if one is known.
         example: Option<String>,
     },
-    /// The call continues one that began with another version of the plugin or with another grant. The guest was not
-    /// entered.
+    /// The call resumes one that started with another version of the plugin or with another grant.
+    /// The guest was not entered.
     Outdated,
-    /// The operator wants a person to allow the call, and nobody did. The guest was not entered.
+    /// The operator requires a person to approve the call, and no person did. The guest was not
+    /// entered.
     Unapproved(MissingApproval),
     /// The call was not admitted.
     Rejected(CallRejection),
-    /// The result is too large, and this is what the client gets of it: without the structured content that the tool's
-    /// output schema promises.
+    /// The result is too large. Contains the part that the client receives, without the structured
+    /// content that the tool's output schema promises.
     Oversized(Box<ToolOutput>),
     /// The call ran and failed.
     Call(CallError),
 }
 
 impl CallFailure {
-    /// The error kind for `_meta["dev.toolbay/error"]`.
+    /// Returns the error kind for `_meta["dev.toolbay/error"]`.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Unknown(..) => ErrorKind::UnknownTool,

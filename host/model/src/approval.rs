@@ -1,4 +1,4 @@
-//! A person's yes before a call: how far a call is with it, and why it does not have it.
+//! Approval of a call by a person: its state, and the reasons why it is missing.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,45 +7,47 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::duration;
 
-/// How far a call is with the approval that the operator wants for it. It is part of the call's
-/// [`CallJournal`](crate::CallJournal), which only the host writes: neither a client nor a guest can set it.
+/// The state of the approval that the operator requires for a call. It is part of the call's
+/// [`CallJournal`](crate::CallJournal), which only the host writes: neither a client nor a guest
+/// can set it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub enum ApprovalState {
-    /// Nobody was asked.
+    /// The user has not been asked.
     #[default]
     Unasked,
-    /// The user was asked so many times, and has not answered yet.
+    /// The user was asked this many times and has not answered yet.
     Asked(u32),
-    /// The user has said yes, to this call or to an earlier one that counts for it.
+    /// The user has approved this call, or an earlier call whose approval also applies to this one.
     Given,
 }
 
-/// Why a call has no approval. The guest was not entered.
+/// A missing approval. The guest was not entered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingApproval {
-    /// Why.
+    /// The reason why the approval is missing.
     pub why: WhyUnapproved,
-    /// The key that says whether a person is asked, and its file, such as `tools.erase.approve in notes.toml`.
+    /// The configuration key that requires the approval, and its file, such as
+    /// `tools.erase.approve in notes.toml`.
     pub key: String,
 }
 
-/// Why a call has no approval.
+/// The reason why a call has no approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhyUnapproved {
-    /// The user said no.
+    /// The user declined the call.
     Declined,
     /// The user closed the question without an answer.
     Cancelled,
-    /// The client was asked so many times, and no answer was one.
+    /// The client was asked this many times and returned no valid answer.
     Unanswered(u32),
-    /// Nobody answered within this time.
+    /// No answer arrived within this time.
     Late(Duration),
     /// The client cannot show a form to its user.
     Impossible,
 }
 
 impl WhyUnapproved {
-    /// The word in the audit log.
+    /// Returns the word for the reason in the audit log.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Declined => "declined",
@@ -57,7 +59,7 @@ impl WhyUnapproved {
     }
 }
 
-/// What happened and what to do, for the model.
+/// Formats a message for the model: what happened, and how to proceed.
 impl fmt::Display for MissingApproval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = &self.key;

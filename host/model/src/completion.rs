@@ -1,21 +1,21 @@
-//! Completion: values that an argument of a prompt or of a resource template could have.
+//! Completion: possible values of an argument of a prompt or of a resource template.
 
 use std::collections::BTreeMap;
 
-/// An argument that a user is typing.
+/// A request to complete an argument that a user is typing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompletionRequest {
-    /// What has the argument.
+    /// The prompt or resource that has the argument.
     pub reference: CompletionReference,
     /// The name of the argument.
     pub argument: String,
-    /// What the user has typed so far.
+    /// The text that the user has typed so far.
     pub value: String,
-    /// The arguments that are complete, by name.
+    /// The arguments that are already complete, by name.
     pub context: BTreeMap<String, String>,
 }
 
-/// What has an argument to complete.
+/// The prompt or resource whose argument is completed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CompletionReference {
     /// The prompt with this name.
@@ -24,18 +24,18 @@ pub enum CompletionReference {
     Resource(String),
 }
 
-/// Values that an argument could have, already checked and cleaned.
+/// Possible values of an argument, checked and sanitized.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompletionResult {
     /// At most [`CompletionResult::MOST`] values, best first.
     pub values: Vec<String>,
-    /// How many there are in all, if it is known.
+    /// The total number of values, if it is known.
     pub total: Option<u32>,
-    /// Whether there are more than `values`.
+    /// True if there are more values than `values` contains.
     pub has_more: bool,
 }
 
 impl CompletionResult {
-    /// The most values that MCP allows (`CompleteResult`).
+    /// Maximum number of values that MCP allows (`CompleteResult`).
     pub const MOST: usize = 100;
 }

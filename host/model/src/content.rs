@@ -1,9 +1,10 @@
-//! What a call returns: content blocks and structured content, checked and ready to be shaped for a peer.
+//! Results of calls: content blocks and structured content, checked and ready to be encoded for a
+//! peer.
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-/// The successful result of a tool, already checked and cleaned.
+/// The successful result of a tool, checked and sanitized.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolOutput {
     /// The content blocks, in order.
@@ -23,7 +24,8 @@ pub struct ContentBlock {
     pub audience: Vec<&'static str>,
     /// The importance, from 0.0 (optional) to 1.0 (required). `None` if the tool gave none.
     pub priority: Option<f64>,
-    /// When the content was last modified, in ISO 8601. `None` if the tool did not say.
+    /// Time of the last modification of the content, in ISO 8601. `None` if the tool did not report
+    /// it.
     pub last_modified: Option<String>,
 }
 

@@ -1,11 +1,11 @@
-//! What a plugin lists: definitions that are not yet checked.
+//! Definitions as a plugin lists them, not yet checked.
 
 use serde::{Deserialize, Serialize};
 
 use crate::icon::ENTRY;
 use crate::{GuestServerProtocol, Icon, PromptDefinition, ResourceDefinition};
 
-/// What a component offers, as it lists it.
+/// The description of a component: everything that it offers, as it lists it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct ComponentDescription {
     /// The tools, in the plugin's order.
@@ -16,9 +16,9 @@ pub struct ComponentDescription {
     pub resources: Vec<ResourceDefinition>,
     /// The resource templates, in the plugin's order.
     pub templates: Vec<ResourceDefinition>,
-    /// Whether it completes arguments of its prompts and templates.
+    /// True if the component completes arguments of its prompts and templates.
     pub completes: bool,
-    /// How it is spoken to, if it is an MCP server of its own.
+    /// The protocol of the component, if it is itself an MCP server.
     #[serde(default)]
     pub manner: Option<GuestServerProtocol>,
     /// Warnings for the operator, such as functions that are not offered and why.
@@ -32,7 +32,7 @@ pub struct ToolDefinition {
     pub name: String,
     /// A display name.
     pub title: Option<String>,
-    /// What the tool does, for the model.
+    /// A description of the tool, for the model.
     pub description: Option<String>,
     /// JSON Schema of the arguments, as JSON text.
     pub input_schema: String,
@@ -47,14 +47,14 @@ pub struct ToolDefinition {
 }
 
 impl ToolDefinition {
-    /// The bytes of everything in it. What is empty takes some, too.
+    /// Returns the size of the definition in bytes. Each part has an overhead, even if it is empty.
     pub fn size(&self) -> usize {
         let texts = [&self.title, &self.description, &self.output_schema, &self.meta].into_iter().flatten();
         let texts = texts.chain([&self.name, &self.input_schema]);
         ENTRY + texts.map(String::len).sum::<usize>() + self.icons.iter().map(Icon::size).sum::<usize>()
     }
 
-    /// The bytes of its schemas.
+    /// Returns the total size of the schemas, in bytes.
     pub fn schemas(&self) -> usize {
         self.input_schema.len() + self.output_schema.as_ref().map_or(0, String::len)
     }

@@ -1,20 +1,20 @@
-//! The identity of a plugin's bytes.
+//! SHA-256 digests, which identify a plugin's bytes.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A SHA-256 digest. It is shown as 64 lower-case hexadecimal digits, and serialised as its bytes.
+/// A SHA-256 digest. Displayed as 64 lower-case hexadecimal digits, and serialized as its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// The digest that these bytes are; nothing is hashed.
+    /// Creates a digest from its bytes. Nothing is hashed.
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// Its 32 bytes.
+    /// Returns the 32 bytes of the digest.
     pub const fn bytes(&self) -> &[u8; 32] {
         &self.0
     }

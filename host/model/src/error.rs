@@ -1,4 +1,4 @@
-//! Why a call has no output, and the texts for each limit.
+//! Errors of calls, and the messages for each limit.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use bytesize::ByteSize;
 use crate::QuestionKind;
 use crate::text::{duration, thousands};
 
-/// The kinds of errors that end a call. `_meta["dev.toolbay/error"]`, the server's counts, its log and the book use the
-/// same words.
+/// The kinds of errors that end a call. `_meta["dev.toolbay/error"]`, the server's counters, its
+/// log and the documentation use the same words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ErrorKind {
     /// The tool is unknown or not available to the caller.
@@ -18,7 +18,7 @@ pub enum ErrorKind {
     MissingCapability,
     /// The arguments do not match the input schema, or the plugin rejected them.
     InvalidArguments,
-    /// The operator wants a person to allow the call, and nobody did.
+    /// The operator requires a person to approve the call, and no person did.
     NotApproved,
     /// The plugin or its grant changed while the call waited for an answer.
     Outdated,
@@ -40,12 +40,13 @@ pub enum ErrorKind {
     Memory,
     /// The guest's stack overflowed.
     Stack,
-    /// The result, or what the guest wrote or passed to the host, is too large (`output`, `output_items`, `transfer`,
-    /// `stdio`).
+    /// The result, or the data that the guest wrote or passed to the host, is too large (`output`,
+    /// `output_items`, `transfer`, `stdio`).
     Output,
-    /// Another limit was reached: handles, random data, tables, instances, memories, HTTP, TCP, folders or state.
+    /// Another limit was reached: handles, random data, tables, instances, memories, HTTP, TCP,
+    /// folders or state.
     Limit,
-    /// The tool failed after the grant had denied it something.
+    /// The tool failed after the grant had denied it access to something.
     Denied,
     /// The guest crashed.
     Trap,
@@ -80,7 +81,7 @@ impl ErrorKind {
         Self::Internal,
     ];
 
-    /// The word on the wire and in the log.
+    /// Returns the word for the kind in the protocol and in the log.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::UnknownTool => "unknown-tool",
@@ -113,38 +114,40 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// Why a call that entered a guest has no output.
+/// The reason why a call that entered a guest has no output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallError {
     /// The plugin rejected the arguments; the text is the plugin's.
     InvalidArguments(String),
-    /// The plugin reported a failure, or exited with an error code after writing to standard error. The text is the
-    /// plugin's.
+    /// The plugin reported a failure, or exited with an error code after writing to standard error.
+    /// The text is the plugin's.
     Failed(String),
     /// The call reached a limit.
     Limit {
         /// The limit, with its value.
         limit: Limit,
-        /// The plugin's name for the tool, if the limit is set for that tool alone.
+        /// The plugin's name for the tool, if the limit is set only for that tool.
         tool: Option<String>,
     },
-    /// The tool failed after the grant had denied it something.
+    /// The tool failed after the grant had denied it access to something.
     Denied {
-        /// What the plugin says of its failure, or why it crashed.
+        /// The plugin's error message, or the reason why it crashed.
         words: String,
-        /// What was denied, as a sentence.
+        /// The denied access, as a sentence.
         denied: String,
     },
     /// The guest crashed.
     Trap {
-        /// The trap or error, in wasmtime's words.
+        /// The trap or error message of wasmtime.
         what: String,
         /// The last lines of standard error; `None` if it wrote none.
         stderr: Option<String>,
     },
-    /// The output violates the contract or the tool's output schema; the text says where.
+    /// The output violates the contract or the tool's output schema. Contains the place and the
+    /// violation.
     InvalidOutput(String),
-    /// The plugin asks something that the client cannot answer, and cannot do without.
+    /// The plugin requires an answer to a question that the client cannot answer. Contains the
+    /// kinds of the questions.
     Incapable(Vec<QuestionKind>),
     /// The call was cancelled.
     Cancelled,
@@ -153,12 +156,12 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// The error of a call that reached this limit of its plugin.
+    /// Creates the error of a call that reached this limit of its plugin.
     pub const fn limit(limit: Limit) -> Self {
         Self::Limit { limit, tool: None }
     }
 
-    /// The error kind for `_meta["dev.toolbay/error"]`.
+    /// Returns the error kind for `_meta["dev.toolbay/error"]`.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::InvalidArguments(_) => ErrorKind::InvalidArguments,
@@ -174,7 +177,7 @@ impl CallError {
     }
 }
 
-/// The text for the log. The protocol's crate decides what a client reads.
+/// Formats the error for the log. The protocol crate writes the message for the client.
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -182,7 +185,7 @@ impl fmt::Display for CallError {
             Self::Failed(text) | Self::Internal(text) => f.write_str(text),
             Self::Limit { limit, tool } => f.write_str(&limit.message("tool", tool.as_deref())),
             Self::Denied { words, denied } => write!(f, "{words} ({denied})"),
-            // The guest's last output usually says what went wrong, so it comes first.
+            // The guest's last output usually has the cause, so it comes first.
             Self::Trap { what, stderr: Some(stderr) } => write!(f, "{stderr} ({what})"),
             Self::Trap { what, stderr: None } => f.write_str(what),
             Self::InvalidOutput(what) => write!(f, "invalid output: {what}"),
@@ -195,7 +198,8 @@ impl fmt::Display for CallError {
     }
 }
 
-/// A limit that a call reached, with its value. As the error of a host call, it ends the call with this reason.
+/// A limit that a call reached, with its value. As the error of a host call, it ends the guest's
+/// call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// [`Limits::fuel`](crate::Limits::fuel).
@@ -208,11 +212,11 @@ pub enum Limit {
     Stack(ByteSize),
     /// [`Limits::output`](crate::Limits::output).
     Output(ByteSize),
-    /// The largest result that is kept for its caller: `results.size`.
+    /// Maximum size of a result that is stored for its caller: `results.size`.
     ResultSize(ByteSize),
     /// [`Limits::output_items`](crate::Limits::output_items).
     OutputItems(usize),
-    /// [`Limits::memory`](crate::Limits::memory), by the values in a result when its JSON is parsed.
+    /// [`Limits::memory`](crate::Limits::memory), exceeded by the parsed JSON values of a result.
     Parsed(ByteSize),
     /// [`Limits::transfer`](crate::Limits::transfer).
     Transfer(ByteSize),
@@ -244,24 +248,24 @@ pub enum Limit {
     TcpConnections(u64),
     /// [`Limits::tcp_bytes`](crate::Limits::tcp_bytes).
     TcpBytes(ByteSize),
-    /// Bytes that a plugin keeps: `permissions.state.size`.
+    /// Bytes that a plugin stores: `permissions.state.size`.
     StateSize(ByteSize),
-    /// Keys that a plugin keeps: `permissions.state.keys`.
+    /// Keys that a plugin stores: `permissions.state.keys`.
     StateKeys(u64),
-    /// What all plugins keep together: `state.size`.
+    /// Bytes that all plugins store together: `state.size`.
     StateTotal(ByteSize),
-    /// What all files of a mounted folder may have together.
+    /// Total size of all files in a mounted folder.
     MountQuota(ByteSize),
     /// Files, folders and links in a mounted folder.
     MountEntries(usize),
-    /// What all files of a call's temporary folder may have together.
+    /// Total size of all files in a call's temporary folder.
     ScratchSize(ByteSize),
     /// Files, folders and links in a call's temporary folder.
     ScratchEntries(usize),
 }
 
 impl Limit {
-    /// The error kind for `_meta["dev.toolbay/error"]`.
+    /// Returns the error kind for `_meta["dev.toolbay/error"]`.
     pub fn kind(self) -> ErrorKind {
         match self {
             Self::Fuel(_) => ErrorKind::Fuel,
@@ -297,7 +301,7 @@ impl Limit {
         }
     }
 
-    /// The configuration key that sets it.
+    /// Returns the configuration key that sets the limit.
     pub fn key(self) -> &'static str {
         match self {
             Self::Fuel(_) => "limits.fuel",
@@ -332,7 +336,8 @@ impl Limit {
         }
     }
 
-    /// The beginning of a sentence about `it` and `its` result: what happened, with the limit's value.
+    /// Returns the beginning of a sentence that states the event and the limit's value. `it` is the
+    /// subject of the sentence, and `its` is its possessive form.
     fn words(self, it: &str, its: &str) -> String {
         match self {
             Self::Fuel(n) => format!("{it} used all of its fuel, {} instructions", thousands(n)),
@@ -378,8 +383,9 @@ impl Limit {
         }
     }
 
-    /// A sentence for the model: the limit, its value and the key that raises it. `noun` is what reached it, such as
-    /// "tool"; `tool` is the plugin's name for the tool if the limit is set for that tool alone.
+    /// Returns a sentence for the model with the limit, its value and the key that raises it.
+    /// `noun` is the target that reached the limit, such as "tool". `tool` is the plugin's name for
+    /// the tool if the limit is set only for that tool.
     pub fn message(self, noun: &str, tool: Option<&str>) -> String {
         let (words, key) = (self.words(&format!("The {noun}"), &format!("The {noun}'s")), self.key());
         match tool {
@@ -391,8 +397,8 @@ impl Limit {
         }
     }
 
-    /// The same without a key, for a plugin that reached the limit while it listed its tools: no grant changes those
-    /// limits.
+    /// Like [`message`](Self::message), but without a key, for a plugin that reached the limit
+    /// while it listed its tools: no grant changes those limits.
     pub fn while_described(self) -> String {
         self.words("it", "its")
     }
@@ -466,7 +472,8 @@ mod tests {
         }
         for key in Limits::KEYS {
             let told = limits.iter().any(|(limit, ..)| limit.key() == format!("limits.{key}"));
-            // Calls wait for `concurrency`, and are told so by a `Rejection`; requests wait for `http_connections`.
+            // Calls that wait for `concurrency` get a `CallRejection`; requests wait for
+            // `http_connections`.
             assert!(told || ["concurrency", "http_connections"].contains(key), "{key} has no words");
         }
         let of_a_tool = Limit::Fuel(7).message("tool", Some("sum"));

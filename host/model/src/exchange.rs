@@ -1,31 +1,32 @@
-//! An HTTP request that a guest sent, as operators see it.
+//! HTTP requests of guests, as operators observe them.
 
 use std::time::SystemTime;
 
 use crate::trace::TraceContext;
 
-/// An HTTP request that a guest sent, from its beginning until the guest had the response or wanted no more of it. What was
-/// asked for is not in it, but where.
+/// An HTTP request that a guest sent, from its start until the guest has received the response or
+/// dropped it. Contains the destination, but neither the path nor the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpExchange {
-    /// The span of the request, which the request carries.
+    /// The span of the request. The request carries it to the server.
     pub own: TraceContext,
-    /// The id of the span that it is a part of: that of the call.
+    /// The id of the parent span, which is the span of the call.
     pub parent: String,
     /// The method.
     pub method: String,
     /// `http` or `https`.
     pub scheme: &'static str,
-    /// The host, as the grant writes it.
+    /// The host, in the spelling of grants.
     pub host: String,
     /// The port.
     pub port: u16,
-    /// When it began.
+    /// Time of the start.
     pub began: SystemTime,
-    /// When it ended.
+    /// Time of the end.
     pub ended: SystemTime,
     /// The status of the response, if there was one.
     pub status: Option<u16>,
-    /// Why it failed, in one word; `None` if it did not, whatever the status is.
+    /// The reason for the failure, in one word. `None` if the request did not fail, whatever its
+    /// status is.
     pub error: Option<&'static str>,
 }

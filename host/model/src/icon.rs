@@ -1,8 +1,8 @@
-//! Pictures that a client shows beside a tool, a prompt, a resource or the server.
+//! Icons that a client displays next to a tool, a prompt, a resource or the server.
 
 use serde::{Deserialize, Serialize};
 
-/// What an icon, or a definition that may have some, takes beyond its texts, in bytes.
+/// Overhead of an icon, or of a definition that can have icons, in addition to its texts, in bytes.
 pub(crate) const ENTRY: usize = 64;
 
 /// An icon (MCP `Icon`).
@@ -17,20 +17,20 @@ pub struct Icon {
     /// Sizes such as `48x48`, or `any`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<String>,
-    /// The background for which the icon is made; `None` means any.
+    /// The background for which the icon is designed; `None` means any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theme: Option<IconTheme>,
 }
 
 impl Icon {
-    /// The bytes of everything in it. What is empty takes some, too.
+    /// Returns the size of the icon in bytes. Each part has an overhead, even if it is empty.
     pub fn size(&self) -> usize {
         let sizes: usize = self.sizes.iter().map(|size| ENTRY + size.len()).sum();
         ENTRY + self.src.len() + self.mime_type.as_ref().map_or(0, String::len) + sizes
     }
 }
 
-/// The background for which an icon is made.
+/// The background for which an icon is designed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IconTheme {

@@ -1,39 +1,41 @@
-//! Who makes a call, for what the host keeps for each caller apart.
+//! Identities of callers, which separate the data that the host stores for each of them.
 
 use std::fmt::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Longest part of a path, in bytes (`NAME_MAX` on Linux).
+/// Maximum length of a path component, in bytes (`NAME_MAX` on Linux).
 const PART: usize = 255;
 
 /// The authenticated caller of a call.
 ///
-/// What belongs to one identity, such as a credential or a folder, is never used for another. Two identities are equal
-/// if and only if their names are.
+/// Data of one identity, such as a credential or a folder, is never used for another. Two
+/// identities are equal if and only if their names are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallerIdentity(Arc<str>);
 
 impl CallerIdentity {
-    /// The identity of the caller with this name: `stdio`, `token:ci` or `oauth:ada of https://auth.example.com`.
+    /// Returns the identity of the caller with this name: `stdio`, `token:ci` or
+    /// `oauth:ada of https://auth.example.com`.
     ///
-    /// `None` for every other name. An address (`ip:192.0.2.7`) is not authenticated, and the name of a token without a
-    /// subject (`oauth-token:…`) is different with the next token.
+    /// Returns `None` for every other name. An address (`ip:192.0.2.7`) is not authenticated, and
+    /// the name of a token without a subject (`oauth-token:…`) changes with every token.
     pub fn of(name: &str) -> Option<Self> {
         let known = name == "stdio" || name.strip_prefix("token:").is_some_and(|token| !token.is_empty());
         (known || oauth(name).is_some()).then(|| Self(name.into()))
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The relative path of what a folder has for this caller: `stdio`, `token/ci` or
-    /// `oauth/https%3A%2F%2Fauth.example.com/ada`. All bytes but `A-Z a-z 0-9 _ -`, and dots within a part, are
-    /// percent-encoded, so that no two callers share a path and none leads elsewhere.
+    /// Returns the relative path of this caller's data in a folder: `stdio`, `token/ci` or
+    /// `oauth/https%3A%2F%2Fauth.example.com/ada`. All bytes except `A-Z a-z 0-9 _ -`, and dots
+    /// within a component, are percent-encoded. So no two callers share a path, and no path leads
+    /// outside the folder.
     ///
-    /// `None` if a part would be longer than a file name can be.
+    /// Returns `None` if a component would be longer than a file name can be.
     pub fn path(&self) -> Option<PathBuf> {
         let parts: Vec<&str> = match (oauth(&self.0), self.0.split_once(':')) {
             (Some((subject, issuer)), _) => vec!["oauth", issuer, subject],
@@ -50,19 +52,21 @@ impl fmt::Display for CallerIdentity {
     }
 }
 
-/// Subject and issuer of a caller with an OAuth token. An issuer has no spaces, so the last ` of ` separates them.
+/// Returns the subject and the issuer of a caller with an OAuth token. An issuer has no spaces, so
+/// the last ` of ` separates them.
 fn oauth(name: &str) -> Option<(&str, &str)> {
     let (subject, issuer) = name.strip_prefix("oauth:")?.rsplit_once(" of ")?;
     (!subject.is_empty() && !issuer.is_empty()).then_some((subject, issuer))
 }
 
-/// `text` as one part of a path.
+/// Encodes `text` as one path component.
 fn encoded(text: &str) -> String {
     let mut part = String::new();
     for (index, byte) in text.bytes().enumerate() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' => part.push(char::from(byte)),
-            // Not at the beginning: `.` and `..` are other folders, and a file with a dot is hidden.
+            // Not at the start: `.` and `..` are other folders, and a file whose name starts with a
+            // dot is hidden.
             b'.' if index > 0 => part.push('.'),
             other => {
                 let _ = write!(part, "%{other:02X}");

@@ -1,31 +1,33 @@
-//! When work that the host does for a call must stop.
+//! Interruption of work that the host does for a call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Stops work that the host does for a call: at the call's deadline, or earlier if nobody waits for it any more.
+/// Stops work that the host does for a call: at the call's deadline, or earlier if no caller waits
+/// for the result any more.
 ///
-/// Whoever does the work asks [`Interrupt::is_due`] every few microseconds. Clones share the flag.
+/// The code that does the work calls [`Interrupt::is_due`] every few microseconds. Clones share the
+/// flag.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
-    /// `None` for work that belongs to no call.
+    /// `None` for work that has no call.
     deadline: Option<Instant>,
     raised: Arc<AtomicBool>,
 }
 
 impl Interrupt {
-    /// An interrupt that is due at `deadline`.
+    /// Creates an interrupt that is due at `deadline`.
     pub fn at(deadline: Instant) -> Self {
         Self { deadline: Some(deadline), raised: Arc::default() }
     }
 
-    /// Makes it due now.
+    /// Makes the interrupt due now.
     pub fn raise(&self) {
         self.raised.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the work must stop.
+    /// Returns whether the work must stop.
     pub fn is_due(&self) -> bool {
         self.raised.load(Ordering::Relaxed) || self.deadline.is_some_and(|deadline| deadline <= Instant::now())
     }

@@ -1,4 +1,5 @@
-//! JSON as text: measured before it is parsed, and kept as text where nobody looks into it.
+//! JSON as text: its size is measured before it is parsed, and JSON that is only forwarded stays
+//! text.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -8,36 +9,38 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Bytes of one value in a list. A list that grows has room for more.
+/// Bytes of one value in a list. A growing list allocates capacity for more elements.
 const VALUE: u64 = 112;
 
-/// Bytes of a list that has an element, or of an object that has a member, beyond these.
+/// Additional bytes of a list that has an element, or of an object that has a member.
 const LIST: u64 = 256;
 const OBJECT: u64 = 448;
 
-/// Bytes of one member beyond its value.
+/// Bytes of one member in addition to its value.
 const MEMBER: u64 = 96;
 
-/// Bytes of a text beyond its own.
+/// Bytes of a string in addition to its characters.
 const TEXT: u64 = 40;
 
-/// What a JSON text becomes when it is parsed, measured without parsing it: what takes a few bytes as text takes
-/// hundreds as a value.
+/// The size of a JSON text after parsing, measured without parsing it: a few bytes of text can take
+/// hundreds of bytes as a value.
 ///
-/// Exact for valid JSON. For a text that is not JSON it means nothing, but a parser does not get further than this.
+/// Exact for valid JSON. For invalid JSON it has no meaning, except that a parser does not exceed
+/// it before it fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JsonSize {
     /// The number of values, nested ones included.
     pub values: u64,
-    /// Bytes of memory as [`Value`]s, approximately and rather more than less.
+    /// Bytes of memory as [`Value`]s. An approximation that overestimates rather than
+    /// underestimates.
     pub memory: u64,
 }
 
 impl JsonSize {
-    /// Measures a text. Reads each byte once and keeps nothing.
+    /// Measures a text. Reads each byte once and allocates nothing.
     pub fn of(text: &str) -> Self {
         let (mut values, mut members, mut texts, mut length, mut filled) = (0_u64, 0, 0, 0, 0);
-        // The last character outside of texts that is no space.
+        // The last character outside of strings that is not white space.
         let mut last = b' ';
         let mut rest = text.as_bytes();
         while let Some((&byte, after)) = rest.split_first() {
@@ -52,13 +55,13 @@ impl JsonSize {
                     rest = after;
                 }
                 b'{' | b'[' => values += 1,
-                // What was counted before it is its name.
+                // The string that was counted before the colon is the member's name.
                 b':' => {
                     values = values.saturating_sub(1);
                     members += 1;
                 }
                 b',' | b'}' | b']' => {}
-                // The beginning of a number or a word.
+                // The start of a number or a literal.
                 _ if matches!(last, b' ' | b'{' | b'[' | b':' | b',' | b'}' | b']' | b'"') => values += 1,
                 _ => {}
             }
@@ -73,7 +76,8 @@ impl JsonSize {
     }
 }
 
-/// The length of a string, of which the first quotation mark is behind, and what comes after it. An escape counts as one.
+/// Returns the length of a string whose opening quotation mark has been consumed, and the text
+/// after the string. An escape counts as one character.
 fn string(mut json: &[u8]) -> (u64, &[u8]) {
     let mut length = 0;
     while let Some(at) = memchr::memchr2(b'"', b'\\', json) {
@@ -87,23 +91,23 @@ fn string(mut json: &[u8]) -> (u64, &[u8]) {
     (length + json.len() as u64, &[])
 }
 
-/// JSON that is only passed on: as text on one line, without spaces. Cheap to clone.
+/// JSON that is only forwarded: text on one line, without spaces. Cheap to clone.
 #[derive(Clone)]
 pub struct JsonText(Arc<RawValue>);
 
 impl JsonText {
-    /// The text of a value.
+    /// Serializes a value.
     pub fn new(value: &Value) -> Self {
         Self::written(value)
     }
 
-    /// The text of what can be written as JSON, and `null` for anything else.
+    /// Serializes anything that can be written as JSON, and returns `null` for anything else.
     pub fn written(value: &impl Serialize) -> Self {
         let text = serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned());
         Self(text.into())
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn get(&self) -> &str {
         self.0.get()
     }

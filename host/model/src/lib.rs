@@ -1,8 +1,9 @@
 //! The types that all parts of Toolbay share, as plain data.
 //!
-//! Definitions of tools, prompts, resources and skills, results of calls, limits, errors, usage, and the [`CallObserver`] of a running
-//! call. Nothing here reads a file, starts a thread, or knows wasmtime, JSON-RPC or the revisions of MCP. Values come
-//! from serde or from the crate that creates them, and every other crate uses them.
+//! Definitions of tools, prompts, resources and skills, results of calls, limits, errors, usage,
+//! and the [`CallObserver`] of a running call. This crate reads no files, starts no threads, and
+//! does not depend on wasmtime, JSON-RPC or the revisions of MCP. Values come from serde or from
+//! the crate that creates them, and every other crate uses them.
 
 mod answer;
 mod approval;

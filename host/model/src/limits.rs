@@ -1,8 +1,8 @@
 //! The limits of one call: their values, where they come from, and how they are clamped.
 //!
-//! A call's [`Limits`] come from three layers: the server's defaults, the plugin's grant, and the server's ceilings,
-//! which take precedence. A [`LimitsPatch`] has only the keys that a TOML `[limits]` table sets. Both are generated
-//! from the one table below; to add a limit, add a row.
+//! A call's [`Limits`] come from three layers: the server's defaults, the plugin's grant, and the
+//! server's ceilings, which take precedence. A [`LimitsPatch`] has only the keys that a TOML
+//! `[limits]` table sets. Both are generated from the one table below; to add a limit, add a row.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,21 +14,23 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::OversizePolicy;
 use crate::text::{duration, thousands};
 
-/// Makes [`Limits`] and [`LimitsPatch`] from rows `key: type, 0 allowed or not, default, ceiling, utmost`.
+/// Makes [`Limits`] and [`LimitsPatch`] from rows
+/// `key: type, 0 allowed or not, default, ceiling, utmost`.
 macro_rules! limits {
     ($($(#[$doc:meta])* $key:ident: $type:ty, $zero:tt, $default:expr, $ceiling:expr, $utmost:expr;)*) => {
-        /// The limits of one call. Every field is always enforced. Values come from [`Limits::DEFAULT`], the server's
-        /// `[limits]` and the grant, clamped to the server's ceilings.
+        /// The limits of one call. Every field is always enforced. Values come from
+        /// [`Limits::DEFAULT`], the server's `[limits]` and the grant, clamped to the server's
+        /// ceilings.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Limits {
             $($(#[$doc])* pub $key: $type,)*
-            /// What becomes of a tool's result that is larger than its client gets. It has no amount and no ceiling.
+            /// Policy for a tool result that is larger than its client accepts. It has no amount
+            /// and no ceiling.
             pub oversize: OversizePolicy,
         }
 
-        /// A parsed `[limits]` or `[ceilings]` table. `None` means that the key is not set. 0 is accepted only for
-        /// `random`, `stdio`, `log`,
-        /// and what a call does over HTTP and TCP.
+        /// A parsed `[limits]` or `[ceilings]` table. `None` means that the key is not set. 0 is
+        /// accepted only for `random`, `stdio`, `log`, and the limits on HTTP and TCP use.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
         #[serde(deny_unknown_fields, default)]
         pub struct LimitsPatch {
@@ -42,22 +44,23 @@ macro_rules! limits {
         }
 
         impl Limits {
-            /// The values that apply where neither the server's `[limits]` nor a grant sets one. The chapter "Limits"
-            /// of the book gives the reasons.
+            /// The values that apply if neither the server's `[limits]` nor a grant sets one. The
+            /// chapter "Limits" of the documentation gives the reasons.
             pub const DEFAULT: Self = Self { $($key: $default,)* oversize: OversizePolicy::Link };
 
-            /// The highest values that a grant can set, unless the operator changes them under `[ceilings]`.
+            /// The highest values that a grant can set, unless the operator changes them under
+            /// `[ceilings]`.
             pub const CEILING: Self = Self { $($key: $ceiling,)* oversize: OversizePolicy::Link };
 
-            /// The highest values of a ceiling. The operator cannot raise these: a pooled memory has at most 4 GiB, and
-            /// the pool reserves space for instances and memories.
+            /// The highest values of a ceiling. The operator cannot raise these: a pooled memory
+            /// has at most 4 GiB, and the pool reserves space for instances and memories.
             pub const UTMOST: Self = Self { $($key: $utmost,)* oversize: OversizePolicy::Link };
 
             /// The keys of all limits, in the order of the struct.
             pub const KEYS: &'static [&'static str] = &[$(stringify!($key)),*];
 
-            /// Returns these limits with the keys of `patch` applied, each clamped to `ceiling`, and one [`ClampedLimit`] for
-            /// each key that was lowered.
+            /// Returns these limits with the keys of `patch` applied, each clamped to `ceiling`,
+            /// and one [`ClampedLimit`] for each key that was lowered.
             pub fn with(&self, patch: &LimitsPatch, ceiling: &Self) -> (Self, Vec<ClampedLimit>) {
                 let mut clamps = Vec::new();
                 let limits = Self {
@@ -67,13 +70,14 @@ macro_rules! limits {
                 (limits, clamps)
             }
 
-            /// The lower value of each limit. [`Limits::oversize`], which has no amount, stays.
+            /// Returns the lower value of each limit. [`Limits::oversize`], which has no amount,
+            /// does not change.
             #[must_use]
             pub fn least(&self, other: &Self) -> Self {
                 Self { $($key: self.$key.min(other.$key),)* oversize: self.oversize }
             }
 
-            /// All limits with their keys in `[limits]`, in the order of the struct.
+            /// Returns all limits with their keys in `[limits]`, in the order of the struct.
             pub fn amounts(&self) -> impl Iterator<Item = (&'static str, LimitValue)> + use<> {
                 [$((stringify!($key), LimitValue::from(self.$key)),)*].into_iter()
             }
@@ -136,7 +140,8 @@ limits! {
 }
 
 impl Limits {
-    /// The limits that differ from those of `other`, with their keys and the values of `self`.
+    /// Returns the limits that differ from those of `other`, with their keys and the values of
+    /// `self`.
     pub fn unlike(&self, other: &Self) -> impl Iterator<Item = (&'static str, LimitValue)> + use<> {
         self.amounts().zip(other.amounts()).filter(|(here, there)| here != there).map(|(here, _)| here)
     }
@@ -166,7 +171,7 @@ pub enum LimitValue {
 }
 
 impl LimitValue {
-    /// As it is written in a file: a number without commas.
+    /// Returns the value in the format of a configuration file: a number without commas.
     pub fn plain(self) -> String {
         match self {
             Self::Count(n) => n.to_string(),
@@ -209,7 +214,8 @@ impl fmt::Display for LimitValue {
     }
 }
 
-/// Serializes limits as a map for programs: sizes in bytes, durations in milliseconds under `<key>_ms`.
+/// Serializes limits as a map for programs: sizes in bytes, durations in milliseconds under
+/// `<key>_ms`.
 pub fn serialize_amounts<S: Serializer>(
     amounts: impl IntoIterator<Item = (&'static str, LimitValue)>,
     serializer: S,
@@ -225,12 +231,12 @@ pub fn serialize_amounts<S: Serializer>(
     map.end()
 }
 
-/// `time` in whole milliseconds, saturating at `u64::MAX`.
+/// Returns `time` in whole milliseconds, saturating at `u64::MAX`.
 pub fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A limit that was lowered to its ceiling. Displays as one line for the log.
+/// A limit that was lowered to its ceiling. Displayed as one line for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClampedLimit {
     /// The key in `[limits]`.
@@ -252,8 +258,8 @@ impl fmt::Display for ClampedLimit {
     }
 }
 
-/// `asked` clamped to `ceiling`, or `default` if nothing was asked for. Lowering the default causes no warning, because
-/// nobody wrote it.
+/// Returns `asked` clamped to `ceiling`, or `default` if no value was requested. Lowering the
+/// default causes no warning, because no operator set it.
 fn clamp<T: Copy + Ord + Into<LimitValue>>(
     clamps: &mut Vec<ClampedLimit>,
     key: &'static str,

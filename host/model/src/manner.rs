@@ -1,4 +1,4 @@
-//! How a component that is an MCP server of its own is spoken to.
+//! Protocol parameters of a component that is itself an MCP server.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::ParamHeader;
 
-/// How a component that is an MCP server of its own is spoken to: what it answered to when it was loaded.
+/// The protocol of a component that is itself an MCP server, as detected when it was loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct GuestServerProtocol {
-    /// The path of its endpoint; `None` if it is spoken to over standard input and output.
+    /// The path of its HTTP endpoint; `None` if it uses standard input and output.
     pub path: Option<String>,
-    /// The revision of MCP that it speaks.
+    /// The revision of MCP that it implements.
     pub revision: String,
     /// The arguments that headers repeat, by the names of the tools that have any.
     pub headers: BTreeMap<String, Vec<ParamHeader>>,

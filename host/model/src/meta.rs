@@ -1,19 +1,20 @@
-//! Which members of a `_meta` a plugin cannot set.
+//! Members of `_meta` that a plugin cannot set.
 
-/// The member of a request's `_meta` that asks for progress.
+/// The member of a request's `_meta` that requests progress.
 const PROGRESS_TOKEN: &str = "progressToken";
 
-/// The first labels of the prefix of members that Toolbay sets itself.
+/// The first labels of the prefix of members that only Toolbay sets.
 const OWN: [&str; 2] = ["dev", "toolbay"];
 
 /// The labels that reserve a prefix for the protocol.
 const PROTOCOL: [&str; 2] = ["modelcontextprotocol", "mcp"];
 
-/// Whether the protocol or Toolbay alone gives this member of a `_meta` its meaning. Clients act on such members, so a
-/// plugin that sets one speaks in the name of the server. Letters of either case count: a client may compare so.
+/// Returns whether only the protocol or Toolbay defines the meaning of this member of a `_meta`.
+/// Clients act on such members, so a plugin that set one would speak for the server. The comparison
+/// ignores case, because a client may do the same.
 ///
-/// The protocol reserves prefixes whose second label is `modelcontextprotocol` or `mcp` (since MCP 2025-11-25), and those
-/// in which one of them is not the last label (MCP 2025-06-18).
+/// The protocol reserves prefixes whose second label is `modelcontextprotocol` or `mcp` (since MCP
+/// 2025-11-25), and prefixes in which one of them is not the last label (MCP 2025-06-18).
 pub fn is_reserved_meta(key: &str) -> bool {
     if key.eq_ignore_ascii_case(PROGRESS_TOKEN) {
         return true;

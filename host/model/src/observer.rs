@@ -1,34 +1,38 @@
-//! What a guest reports while it runs, and who receives it.
+//! Observers of running calls, and the events that they receive.
 
 use serde::{Deserialize, Serialize};
 
 use crate::exchange::HttpExchange;
 use crate::trace::TraceContext;
 
-/// Receives a guest's log messages and progress while it runs.
+/// Receives a guest's log messages, progress and other events while it runs.
 ///
 /// Its methods run on the guest's thread: an implementation must not block.
 pub trait CallObserver: Send + Sync {
-    /// Receives a log message. It has no control characters and no secrets, and is within `limits.log`.
+    /// Receives a log message. It has no control characters and no secrets, and is within
+    /// `limits.log`.
     fn log(&self, level: LogLevel, message: &str);
     /// Receives progress. `progress.progress` increases with each call.
     fn progress(&self, progress: ProgressUpdate);
-    /// A use of this kind was denied to the guest: `what` is a sentence, and `remedy` is what the operator would write in the
-    /// grant to allow it, as lines of TOML for `[permissions]`. The lines have no control characters and no secrets.
+    /// Reports that an access of this kind was denied to the guest. `what` is a sentence. `remedy`
+    /// is the permission that an operator can add to the grant to allow the access, as lines of
+    /// TOML for `[permissions]`. The lines have no control characters and no secrets.
     fn denied(&self, _kind: UseKind, _what: &str, _remedy: Option<&str>) {}
-    /// The plugin says that the content of the resource `uri` changed. Clients that subscribed to it want to know.
+    /// Reports that the content of the resource `uri` changed, so that subscribed clients can be
+    /// notified.
     fn resource_updated(&self, _uri: &str) {}
-    /// The span of an HTTP request that the guest sends, within that of its call; `None` if nobody wants to know of it.
+    /// Starts the span of an HTTP request that the guest sends, as a child of the call's span.
+    /// Returns `None` if HTTP requests are not traced.
     fn span(&self, _call: &TraceContext) -> Option<TraceContext> {
         None
     }
-    /// A request that has such a span has ended.
+    /// Reports that a request with such a span has ended.
     fn exchanged(&self, _exchange: HttpExchange) {}
-    /// Whether the caller no longer waits for the result.
+    /// Returns whether the caller no longer waits for the result.
     fn cancelled(&self) -> bool;
 }
 
-/// The kinds of what can be denied to a guest.
+/// The kinds of access that can be denied to a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UseKind {
     /// An HTTP request.
@@ -37,13 +41,13 @@ pub enum UseKind {
     Tcp,
     /// A datagram.
     Udp,
-    /// Resolving a name.
+    /// Resolution of a name.
     Name,
-    /// Keeping state.
+    /// Storage of state.
     State,
-    /// Using a file or folder.
+    /// Use of a file or folder.
     File,
-    /// What a view may reach, or is allowed to do.
+    /// The origins that a view may access, or the features that it may use.
     View,
 }
 
@@ -51,7 +55,7 @@ impl UseKind {
     /// Every kind.
     pub const ALL: [Self; 7] = [Self::Http, Self::Tcp, Self::Udp, Self::Name, Self::State, Self::File, Self::View];
 
-    /// The word for it in metrics.
+    /// Returns the word for the kind in metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -65,7 +69,7 @@ impl UseKind {
     }
 }
 
-/// An observer that ignores everything and never cancels.
+/// An observer that ignores all events and never cancels.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoopObserver;
 
@@ -82,7 +86,7 @@ impl CallObserver for NoopObserver {
 /// The progress of a call (MCP `notifications/progress`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgressUpdate {
-    /// The work done so far, in a unit of the guest's choice. Finite and increasing.
+    /// The completed work, in a unit that the guest chooses. Finite and increasing.
     pub progress: f64,
     /// The total work in the same unit. Finite; `None` if unknown.
     pub total: Option<f64>,

@@ -1,21 +1,23 @@
-//! How the server meets the models of a caller: how arguments are checked, and how schemas are written.
+//! Preferences of callers for their models: the strictness of argument checks, and the form of
+//! schemas.
 
 use serde::Deserialize;
 
-/// How arguments are checked.
+/// The strictness of the check of arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ArgumentCheck {
-    /// They must be as the schema says.
+    /// Arguments must match the schema.
     #[default]
     Strict,
-    /// What does not fit in its form alone is converted, such as a number that was written as a text.
+    /// Arguments of the wrong form are converted, such as a number that was written as a string.
     Lenient,
 }
 
 impl ArgumentCheck {
-    /// What applies to a call of what its caller and the plugin's grant say, and otherwise the server: whoever says
-    /// [`ArgumentCheck::Strict`] wins.
+    /// Returns the check that applies to a call. `said` has the values of the caller and of the
+    /// plugin's grant, and `self` is the value of the server. [`ArgumentCheck::Strict`] in `said`
+    /// takes precedence over [`ArgumentCheck::Lenient`], and `self` applies if both are unset.
     #[must_use]
     pub fn of(self, said: [Option<Self>; 2]) -> Self {
         match said {
@@ -26,23 +28,23 @@ impl ArgumentCheck {
     }
 }
 
-/// How the schemas of arguments are written in lists.
+/// The form of argument schemas in lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SchemaForm {
-    /// With all that the plugin says.
+    /// The schema as the plugin defines it.
     #[default]
     Standard,
-    /// In the words that the function schemas of all APIs for models have in common.
+    /// A schema with only the keywords that the function schemas of all model APIs support.
     Portable,
 }
 
-/// What a caller's configuration says; `None` leaves it to the server's.
+/// The preferences in a caller's configuration. `None` selects the server's default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallerPreferences {
-    /// How its arguments are checked.
+    /// The strictness of the check of its arguments.
     pub arguments: Option<ArgumentCheck>,
-    /// How the schemas that it gets are written.
+    /// The form of the schemas that it receives.
     pub schemas: Option<SchemaForm>,
 }
 

@@ -1,4 +1,4 @@
-//! Prompts: texts that a user chooses, which become the beginning of a conversation.
+//! Prompts: texts that a user selects, which become the beginning of a conversation.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub struct PromptDefinition {
     pub name: String,
     /// A display name.
     pub title: Option<String>,
-    /// What the prompt is for.
+    /// The purpose of the prompt.
     pub description: Option<String>,
     /// Its arguments, in the plugin's order.
     pub arguments: Vec<PromptArgument>,
@@ -32,20 +32,21 @@ pub struct PromptArgument {
     pub name: String,
     /// A display name.
     pub title: Option<String>,
-    /// What it means.
+    /// The meaning of the argument.
     pub description: Option<String>,
-    /// Whether the prompt needs it.
+    /// True if the prompt requires the argument.
     pub required: bool,
 }
 
-/// A prompt as clients see it: checked, named, and ready to be listed in any revision of MCP.
+/// A prompt as clients receive it: checked, named, and ready to be listed in any revision of MCP.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Prompt {
-    /// The name by which clients get it: the prefix of the grant, if there is one, and the plugin's own name.
+    /// The name that clients use: the prefix of the grant, if there is one, and the plugin's own
+    /// name for the prompt.
     pub name: String,
     /// A display name.
     pub title: Option<String>,
-    /// What the prompt is for.
+    /// The purpose of the prompt.
     pub description: Option<String>,
     /// Its arguments, in the plugin's order.
     pub arguments: Arc<[PromptArgument]>,
@@ -55,10 +56,10 @@ pub struct Prompt {
     pub meta: Option<JsonText>,
 }
 
-/// A prompt with its arguments filled in, already checked and cleaned.
+/// A prompt with its arguments filled in, checked and sanitized.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PromptOutput {
-    /// What it is for, with these arguments.
+    /// The purpose of the prompt with these arguments.
     pub description: Option<String>,
     /// Its messages, in order.
     pub messages: Vec<PromptMessage>,
@@ -69,14 +70,14 @@ pub struct PromptOutput {
 /// A message of a prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PromptMessage {
-    /// Who says it: `user` or `assistant`.
+    /// The role of the speaker: `user` or `assistant`.
     pub role: &'static str,
-    /// What it contains.
+    /// The content of the message.
     pub content: ContentBlock,
 }
 
 impl PromptDefinition {
-    /// The bytes of everything in it. What is empty takes some, too.
+    /// Returns the size in bytes. Each part has an overhead, even if it is empty.
     pub fn size(&self) -> usize {
         let texts = [&self.title, &self.description, &self.meta].into_iter().flatten().chain([&self.name]);
         let arguments: usize = self.arguments.iter().map(PromptArgument::size).sum();
@@ -85,7 +86,7 @@ impl PromptDefinition {
 }
 
 impl PromptArgument {
-    /// The bytes of everything in it. What is empty takes some, too.
+    /// Returns the size in bytes. Each part has an overhead, even if it is empty.
     pub fn size(&self) -> usize {
         let texts = [&self.title, &self.description].into_iter().flatten().chain([&self.name]);
         ENTRY + texts.map(String::len).sum::<usize>()
@@ -93,7 +94,7 @@ impl PromptArgument {
 }
 
 impl Prompt {
-    /// The bytes of everything in it that a list of prompts contains, without the JSON between them.
+    /// Returns the size of the prompt in a list of prompts, in bytes, without the JSON syntax.
     pub fn size(&self) -> usize {
         let texts = [Some(&self.name), self.title.as_ref(), self.description.as_ref()];
         texts.into_iter().flatten().map(String::len).sum::<usize>()

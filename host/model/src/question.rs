@@ -1,7 +1,7 @@
-//! Questions of a plugin to its caller, and what is remembered until they are answered.
+//! Questions of a plugin to its caller, and the state that is stored until they are answered.
 //!
-//! A guest does not live while a person thinks: its call ends, and begins anew when the answers are there. What it must
-//! find as it was is in the [`QuestionRound`].
+//! A guest does not run while a person answers. Its call ends, and runs again from the start when
+//! the answers have arrived. [`QuestionRound`] has the state that the next run of the call replays.
 
 use std::collections::BTreeMap;
 
@@ -13,25 +13,25 @@ use crate::{ApprovalState, Digest, JsonText};
 /// One question, already checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// Identifies it within the call.
+    /// Identifies the question within the call.
     pub key: String,
-    /// What is asked.
+    /// The kind of the question.
     pub kind: QuestionKind,
     /// The parameters of the client's method, an object.
     pub params: JsonText,
 }
 
-/// What a plugin can ask of its caller.
+/// The kinds of questions that a plugin can ask its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum QuestionKind {
     /// A form (`elicitation/create`).
     Form,
-    /// A page to visit (`elicitation/create` with a URL).
+    /// A web page to visit (`elicitation/create` with a URL).
     Url,
-    /// A text of the client's model (`sampling/createMessage`).
+    /// A text that the client's model generates (`sampling/createMessage`).
     Sampling,
-    /// A text of the client's model, which may use tools.
+    /// A text that the client's model generates, possibly with tools.
     SamplingWithTools,
     /// The folders that the user works in (`roots/list`).
     Roots,
@@ -41,7 +41,7 @@ impl QuestionKind {
     /// Every kind.
     pub const ALL: [Self; 5] = [Self::Form, Self::Url, Self::Sampling, Self::SamplingWithTools, Self::Roots];
 
-    /// The client's method (MCP, "Elicitation", "Sampling", "Roots").
+    /// Returns the client's method (MCP, "Elicitation", "Sampling", "Roots").
     pub const fn method(self) -> &'static str {
         match self {
             Self::Form | Self::Url => "elicitation/create",
@@ -50,7 +50,8 @@ impl QuestionKind {
         }
     }
 
-    /// The capabilities that a client must declare to answer questions of these kinds, in MCP's form.
+    /// Returns the capabilities that a client must declare to answer questions of these kinds, in
+    /// the form of MCP.
     pub fn capabilities(kinds: &[Self]) -> Map<String, Value> {
         let mut capabilities = Map::new();
         for kind in kinds {
@@ -75,82 +76,87 @@ impl QuestionKind {
 pub struct QuestionKindSet(u8);
 
 impl QuestionKindSet {
-    /// The same and this kind.
+    /// Adds a kind to the set.
     #[must_use]
     pub const fn with(self, kind: QuestionKind) -> Self {
         Self(self.0 | 1 << kind as u8)
     }
 
-    /// Whether the client can answer this kind.
+    /// Returns whether the client can answer this kind.
     pub const fn contains(self, kind: QuestionKind) -> bool {
         self.0 & (1 << kind as u8) != 0
     }
 }
 
-/// What is remembered of a call that asks its caller something: its questions, and what it must find as it was when it
-/// begins anew.
+/// The state of a call that asks its caller questions: the questions, and the journal that the next
+/// run of the call replays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuestionRound {
     /// The questions that have no answer yet.
     pub questions: Vec<Question>,
-    /// What the next run of the call must find as it was.
+    /// The state that the next run of the call replays.
     pub journal: CallJournal,
 }
 
-/// What a call must find as it was when it begins anew.
+/// The state that a call replays when it runs again from the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct CallJournal {
-    /// The answers so far, by the keys of their questions: each is the client's result, a JSON object as text.
+    /// The answers so far, by the keys of their questions: each is the client's result, a JSON
+    /// object as text.
     pub answers: BTreeMap<String, String>,
-    /// What the call did before it asked, in order.
+    /// The effects of the call before it asked, in order.
     pub effects: Vec<RecordedEffect>,
-    /// How many times the call has asked.
+    /// The number of times that the call has asked.
     pub rounds: u32,
-    /// When the call first began, in milliseconds of Unix time; 0 before it has asked.
+    /// Start of the first run, in milliseconds of Unix time; 0 before the call has asked.
     pub began: u64,
-    /// When the last answer must be there, in milliseconds of Unix time; 0 before it has asked.
+    /// Deadline of the last answer, in milliseconds of Unix time; 0 before the call has asked.
     pub until: u64,
-    /// The plugin and the grant with which the call began: the next run needs the same. `None` before it has asked.
+    /// Digest of the plugin and the grant with which the call started. The next run requires the
+    /// same ones. `None` before the call has asked.
     pub edition: Option<Digest>,
-    /// How far the call is with the approval that the operator wants for it.
+    /// The state of the approval that the operator requires for the call.
     pub approval: ApprovalState,
-    /// Who gave the last answer in the place of the client's user. Neither a client nor what is kept for one says that.
+    /// The operator who gave the last answer in place of the client's user. It is set only by the
+    /// server: neither clients nor stored journals contain it.
     #[serde(skip)]
     pub operator: Option<String>,
-    /// What a person is asked about, as long as the call waits in this process.
+    /// The call to approve, while the call waits in this process.
     #[serde(skip)]
     pub asked_about: Option<Box<AskedAbout>>,
 }
 
-/// The call that a person is asked about.
+/// A call that a person is asked to approve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskedAbout {
     /// The plugin.
     pub plugin: String,
-    /// The tool, as clients call it.
+    /// The tool, by the name that clients use.
     pub tool: String,
     /// SHA-256 of the arguments.
     pub arguments: Digest,
 }
 
-/// Something that a call did that must not happen again.
+/// An effect of a call that must not happen again.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct RecordedEffect {
-    /// What was done, such as `POST https://api.example.com/issues`: the call must do the same again.
+    /// The operation, such as `POST https://api.example.com/issues`. The next run of the call must
+    /// repeat the same operations.
     pub what: String,
-    /// What came of it, in a form that only the part of the host that did it knows.
+    /// The result of the operation, in a format that is private to the part of the host that
+    /// performed it.
     pub result: Vec<u8>,
 }
 
 impl RecordedEffect {
-    /// The bytes of everything in it.
+    /// Returns the size in bytes.
     pub fn size(&self) -> usize {
         self.what.len() + self.result.len()
     }
 }
 
 impl CallJournal {
-    /// The bytes of everything in it.
+    /// Returns the size in bytes.
     pub fn size(&self) -> usize {
         let answers = self.answers.iter().map(|(key, answer)| key.len() + answer.len());
         let effects = self.effects.iter().map(RecordedEffect::size);

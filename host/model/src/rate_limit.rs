@@ -1,4 +1,4 @@
-//! Rate limits: a number of calls per period, for each caller or for all together.
+//! Rate limits: a number of calls per period, for each caller or for all callers together.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -20,21 +20,23 @@ pub struct RateLimit {
     pub per: Duration,
 }
 
-/// The rate limit of a tool (`[rate_limit]`): that of each caller, or with `shared = true` one for all callers together.
+/// The rate limit of a tool (`[rate_limit]`): one for each caller, or with `shared = true` one for
+/// all callers together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "WrittenTool")]
 pub struct ToolRateLimit {
     /// The limit.
     #[serde(flatten)]
     pub limit: RateLimit,
-    /// Whether all callers share it. Default: false.
+    /// True if all callers share the limit. Default: false.
     pub shared: bool,
 }
 
-/// The longest period: a year. Time is counted in nanoseconds of 64 bits, with room for several periods.
+/// Maximum period: one year. Time is counted in 64-bit nanoseconds, which can represent several
+/// periods.
 const LONGEST: Duration = Duration::from_hours(8766);
 
-/// The table in the file.
+/// The table of a limit in a configuration file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RateLimitTable {
@@ -44,7 +46,7 @@ struct RateLimitTable {
     per: Duration,
 }
 
-/// The same with what a tool's limit has besides.
+/// Like [`RateLimitTable`], with the additional keys of a tool's limit.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenTool {
@@ -83,19 +85,19 @@ impl TryFrom<WrittenTool> for ToolRateLimit {
 }
 
 impl RateLimit {
-    /// A limit of `calls` per minute; `None` if `calls` is 0.
+    /// Returns a limit of `calls` per minute; `None` if `calls` is 0.
     pub fn per_minute(calls: u32) -> Option<Self> {
         NonZeroU32::new(calls).map(|calls| Self { calls, per: Duration::from_mins(1) })
     }
 
-    /// The period divided by the number of calls.
+    /// Returns the period divided by the number of calls.
     pub fn share(&self) -> Duration {
         self.per / self.calls.get()
     }
 }
 
 impl From<RateLimit> for ToolRateLimit {
-    /// A limit of each caller.
+    /// Returns a limit that applies to each caller separately.
     fn from(limit: RateLimit) -> Self {
         Self { limit, shared: false }
     }
@@ -145,7 +147,7 @@ mod tests {
         );
         assert!(read(r#"{"calls": 0, "per": "1h", "shared": true}"#).is_err());
         assert!(read(r#"{"calls": 3, "per": "1h", "share": true}"#).is_err());
-        // A client's limit is its own by its nature.
+        // A client's limit always applies to one client.
         assert!(serde_json::from_str::<RateLimit>(r#"{"calls": 3, "per": "1h", "shared": true}"#).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Why a call was rejected before a guest was entered.
+//! Reasons why a call was rejected before a guest was entered.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,9 +11,10 @@ use crate::{ErrorKind, RateLimit};
 /// A call that was not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallRejection {
-    /// Why it was rejected.
+    /// The reason for the rejection.
     pub reason: RejectionReason,
-    /// Estimated time until a retry can succeed; `None` if nobody should retry, because nobody knows when it can.
+    /// Estimated time until a retry can succeed; `None` if the client should not retry, because the
+    /// time is unknown.
     pub retry_after: Option<Duration>,
 }
 
@@ -33,9 +34,9 @@ pub enum RejectionReason {
     ToolRate(RateLimit),
     /// The plugin is disabled for a short time after repeated crashes.
     Disabled,
-    /// The operator has put the plugin to rest.
+    /// The operator has suspended the plugin.
     Resting,
-    /// The audit log has no room for the call's lines (`audit.when_full`).
+    /// The audit log has no capacity for the lines of the call (`audit.when_full`).
     Unrecorded,
 }
 
@@ -46,7 +47,8 @@ pub enum CapacityLimit {
     Server,
     /// `limits.concurrency`: running calls of the plugin.
     Plugin,
-    /// `limits.concurrency` as well: running calls of one of the things that a plugin offers, which leave a place to the others.
+    /// Also `limits.concurrency`: running calls of one target of a plugin. A place stays available
+    /// for the plugin's other targets.
     Target,
     /// `server.client_calls`: running calls of the client.
     Client,
@@ -59,7 +61,7 @@ pub enum CapacityLimit {
 }
 
 impl CapacityLimit {
-    /// The configuration key that sets it.
+    /// Returns the configuration key that sets the limit.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Server => "server.calls",
@@ -73,7 +75,7 @@ impl CapacityLimit {
 }
 
 impl RejectionReason {
-    /// The error kind for `_meta["dev.toolbay/error"]`.
+    /// Returns the error kind for `_meta["dev.toolbay/error"]`.
     pub fn kind(self) -> ErrorKind {
         match self {
             Self::Busy { .. } | Self::Unrecorded => ErrorKind::Busy,
@@ -82,7 +84,7 @@ impl RejectionReason {
         }
     }
 
-    /// The configuration key of the limit; `None` if it is none.
+    /// Returns the configuration key of the limit; `None` if the reason is not a limit.
     pub const fn key(self) -> Option<&'static str> {
         match self {
             Self::Busy { bound, .. } => Some(bound.key()),
@@ -93,8 +95,8 @@ impl RejectionReason {
         }
     }
 
-    /// A sentence for the model: the limit or rate, its value and the key that raises it. `noun` is what was asked for, such
-    /// as "tool".
+    /// Returns a sentence for the model with the limit or rate, its value and the key that raises
+    /// it. `noun` is the kind of the target, such as "tool".
     pub fn message(self, noun: &str) -> String {
         match self {
             Self::Busy { bound, most } => {

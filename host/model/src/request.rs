@@ -1,4 +1,4 @@
-//! What a client asks a plugin for: the entry to enter, and what comes back.
+//! Requests of clients to plugins, and the replies.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use crate::{
     CompletionReference, CompletionRequest, CompletionResult, PromptOutput, QuestionRound, ResourceItem, ToolOutput,
 };
 
-/// What a client asks for.
+/// A request of a client to a plugin.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CallRequest {
     /// The result of a tool (`tools/call`).
@@ -36,7 +36,7 @@ pub enum CallRequest {
 }
 
 impl CallRequest {
-    /// The name or URI of what is asked for: what rights are about, and what the log says.
+    /// Returns the name or URI of the target, which permissions and the log refer to.
     pub fn target(&self) -> &str {
         match self {
             Self::Tool { name, .. } | Self::Prompt { name, .. } => name,
@@ -48,7 +48,7 @@ impl CallRequest {
         }
     }
 
-    /// What is asked for.
+    /// Returns the kind of the target.
     pub fn kind(&self) -> TargetKind {
         match self {
             Self::Tool { .. } => TargetKind::Tool,
@@ -64,7 +64,7 @@ impl CallRequest {
     }
 }
 
-/// What a request is about.
+/// The kind of the target of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TargetKind {
     /// A tool, by its name.
@@ -88,7 +88,7 @@ impl fmt::Display for TargetKind {
     }
 }
 
-/// What came of a request, already checked and cleaned.
+/// The reply to a request, checked and sanitized.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CallReply {
     /// The result of a tool.
@@ -99,6 +99,6 @@ pub enum CallReply {
     Resource(Vec<ResourceItem>),
     /// Values for an argument.
     Completion(CompletionResult),
-    /// The plugin asks its caller something first. With the answers, the request begins anew.
+    /// The plugin asks its caller questions first. The request runs again with the answers.
     Questions(QuestionRound),
 }

@@ -1,4 +1,4 @@
-//! Resources: what clients read by URI.
+//! Resources, which clients read by URI.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 use crate::icon::ENTRY;
 use crate::{EmbeddedResource, Icon, JsonText};
 
-/// One resource, or the resources that a template describes, as the plugin defines them, not yet checked.
+/// One resource, or the resources that a template describes, as the plugin defines them, not yet
+/// checked.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct ResourceDefinition {
     /// The URI, or the URI template (RFC 6570).
@@ -17,7 +18,7 @@ pub struct ResourceDefinition {
     pub name: String,
     /// A display name.
     pub title: Option<String>,
-    /// What it is, for the model.
+    /// A description of the resource, for the model.
     pub description: Option<String>,
     /// The MIME type of its content, if known.
     pub mime_type: Option<String>,
@@ -27,7 +28,7 @@ pub struct ResourceDefinition {
     pub audience: Vec<String>,
     /// The importance, from 0.0 (optional) to 1.0 (required).
     pub priority: Option<f64>,
-    /// When it was last changed, in ISO 8601. A template has none.
+    /// Time of the last change, in ISO 8601. A template has none.
     pub last_modified: Option<String>,
     /// Icons that a client can display.
     pub icons: Vec<Icon>,
@@ -35,8 +36,8 @@ pub struct ResourceDefinition {
     pub meta: Option<String>,
 }
 
-/// A resource as clients see it in `resources/list`, or a template as they see it in `resources/templates/list`: checked,
-/// and ready to be listed in any revision of MCP.
+/// A resource as clients receive it in `resources/list`, or a template as they receive it in
+/// `resources/templates/list`: checked, and ready to be listed in any revision of MCP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListedResource {
     /// The URI, or the URI template.
@@ -45,7 +46,7 @@ pub struct ListedResource {
     pub name: String,
     /// A display name.
     pub title: Option<String>,
-    /// What it is, for the model.
+    /// A description of the resource, for the model.
     pub description: Option<String>,
     /// The MIME type of its content, if known.
     pub mime_type: Option<String>,
@@ -55,7 +56,7 @@ pub struct ListedResource {
     pub audience: Vec<&'static str>,
     /// The importance, from 0.0 (optional) to 1.0 (required).
     pub priority: Option<f64>,
-    /// When it was last changed, in ISO 8601.
+    /// Time of the last change, in ISO 8601.
     pub last_modified: Option<String>,
     /// Icons that a client can display.
     pub icons: Arc<[Icon]>,
@@ -63,7 +64,7 @@ pub struct ListedResource {
     pub meta: Option<JsonText>,
 }
 
-/// One item of what was read, already checked and cleaned.
+/// One item of the content of a resource, checked and sanitized.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResourceItem {
     /// The item's URI, MIME type and content.
@@ -73,7 +74,7 @@ pub struct ResourceItem {
 }
 
 impl ResourceDefinition {
-    /// The bytes of everything in it. What is empty takes some, too.
+    /// Returns the size in bytes. Each part has an overhead, even if it is empty.
     pub fn size(&self) -> usize {
         let texts = [&self.title, &self.description, &self.mime_type, &self.last_modified, &self.meta];
         let texts = texts.into_iter().flatten().chain([&self.uri, &self.name]);
@@ -82,7 +83,7 @@ impl ResourceDefinition {
 }
 
 impl ListedResource {
-    /// The bytes of everything in it that a list of resources contains, without the JSON between them.
+    /// Returns the size of the resource in a list of resources, in bytes, without the JSON syntax.
     pub fn size(&self) -> usize {
         let texts = [self.title.as_ref(), self.description.as_ref(), self.mime_type.as_ref()];
         let texts = texts.into_iter().flatten().chain([&self.uri, &self.name]).chain(&self.last_modified);

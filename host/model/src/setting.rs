@@ -1,4 +1,5 @@
-//! Parses values in configuration files: numbers, durations and sizes, with helpful messages for everything else.
+//! Deserialization of values in configuration files: numbers, durations and sizes, with helpful
+//! messages for invalid values.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,26 +9,27 @@ use bytesize::ByteSize;
 use serde::Deserializer;
 use serde::de::{Error, Unexpected, Visitor};
 
-/// The longest duration, unless the key has its own maximum. Later points in time may not be representable.
+/// Maximum duration, unless the key has its own maximum. Later points in time may not be
+/// representable.
 const DAY: Duration = Duration::from_hours(24);
 
-/// A value that a key can have. `Option` is for optional keys.
+/// A value of a configuration key. The implementation for `Option` is for optional keys.
 pub trait SettingValue: Sized {
-    /// Reads the value. 0 is an error unless `zero` is true.
+    /// Deserializes the value. 0 is an error unless `zero` is true.
     fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error>;
 }
 
-/// For keys where 0 is valid and means "none".
+/// Deserializes the value of a key for which 0 is valid and means "none".
 pub fn any<'de, T: SettingValue, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     T::read(deserializer, true)
 }
 
-/// For keys that must be above 0.
+/// Deserializes the value of a key that must be above 0.
 pub fn positive<'de, T: SettingValue, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     T::read(deserializer, false)
 }
 
-/// A number within these bounds, inclusive.
+/// Deserializes a number within these bounds, inclusive.
 pub fn count<'de, D: Deserializer<'de>>(deserializer: D, least: usize, most: usize) -> Result<usize, D::Error> {
     let count = usize::read(deserializer, least == 0)?;
     if (least..=most).contains(&count) {
@@ -36,12 +38,12 @@ pub fn count<'de, D: Deserializer<'de>>(deserializer: D, least: usize, most: usi
     Err(D::Error::custom(format_args!("expected at most {most}, not {count}")))
 }
 
-/// A duration above 0 and at most `most`.
+/// Deserializes a duration above 0 and at most `most`.
 pub fn time<'de, D: Deserializer<'de>>(deserializer: D, most: Duration) -> Result<Duration, D::Error> {
     deserializer.deserialize_str(Time { zero: false, most })
 }
 
-/// A size within these bounds, inclusive.
+/// Deserializes a size within these bounds, inclusive.
 pub fn size<'de, D: Deserializer<'de>>(deserializer: D, least: ByteSize, most: ByteSize) -> Result<ByteSize, D::Error> {
     let size = ByteSize::read(deserializer, true)?;
     if (least..=most).contains(&size) {

@@ -7,14 +7,15 @@ use crate::JsonText;
 pub struct Skill {
     /// The URI of its `SKILL.md`.
     pub uri: String,
-    /// What the skill does and when to use it, as its front matter says.
+    /// The purpose of the skill and when to use it, from its front matter.
     pub description: String,
-    /// Its URI, its front matter, and each of its files with digest and size, as clients get it in every revision.
+    /// The list entry of the skill in every revision: its URI, its front matter, and each of its
+    /// files with digest and size.
     pub entry: JsonText,
 }
 
 impl Skill {
-    /// The bytes of its entry in a list.
+    /// Returns the size of the list entry, in bytes.
     pub fn size(&self) -> usize {
         self.entry.get().len()
     }

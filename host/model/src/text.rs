@@ -1,19 +1,22 @@
-//! Text from guests and clients: what people and models see must be what it says, and no more.
+//! Sanitization and formatting of text: people and models must see the same text, without hidden
+//! effects.
 //!
-//! Terminals obey control characters, and bidirectional overrides make text read as what it is not. Neither has a place
-//! in a tool's answer ([`clean`]), in a line of the log or in a message on a terminal ([`line()`], [`shown`]), or in JSON
-//! that people read ([`escaped`]).
+//! Terminals execute control characters, and bidirectional overrides change the order in which text
+//! is displayed. Both are removed from a tool's answer ([`clean`]), from a line of the log and from
+//! a message on a terminal ([`line()`], [`shown`]), and escaped in JSON that people read
+//! ([`escaped`]).
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::time::Duration;
 
-/// Returns `text` without control characters: C0 and C1 controls except tab and line feed, ANSI escape sequences,
-/// bidirectional controls and marks, and characters that do not show: tags, variation selectors, invisible operators,
-/// fillers. Models read those, and people do not.
+/// Returns `text` without control characters: C0 and C1 controls except tab and line feed, ANSI
+/// escape sequences, bidirectional controls and marks, and invisible characters such as tags,
+/// variation selectors, invisible operators and fillers. Models read invisible characters, and
+/// people do not.
 ///
-/// Emoji and scripts need a joiner or a variation selector here and there. One stays where it shows, after a character
-/// that it can belong to, and never a second one.
+/// Emoji and some scripts need joiners and variation selectors. One of them stays if it has a
+/// visible effect, which requires a suitable character before it. A second one in a row is removed.
 pub fn clean(text: &str) -> Cow<'_, str> {
     let Some(first) = first_acting(text) else { return Cow::Borrowed(text) };
     let mut out = String::with_capacity(text.len());
@@ -23,7 +26,7 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     while let Some(c) = rest.next() {
         match c {
             '\u{1b}' | '\u{9b}' => skip_escape(c, &mut rest),
-            // CRLF counts as one line end.
+            // CRLF counts as one line ending.
             '\r' if rest.as_str().starts_with('\n') => {}
             '\r' => out.push('\n'),
             c if acts(c) || floats(out.chars().next_back(), c) => {}
@@ -33,14 +36,14 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A duration as `humantime` writes it, with a space before units that are words: `1m 30s`, `1 day`. The result can be
-/// read as a duration again.
+/// Formats a duration like `humantime`, with a space before units that are words: `1m 30s`,
+/// `1 day`. The result can be parsed as a duration again.
 pub fn duration(time: Duration) -> String {
     let text = humantime::format_duration(time).to_string();
     ["day", "month", "year"].into_iter().fold(text, |text, unit| text.replace(unit, &format!(" {unit}")))
 }
 
-/// `10000` as `10,000`.
+/// Formats a number with separators: `10000` as `10,000`.
 pub fn thousands(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -53,18 +56,19 @@ pub fn thousands(n: u64) -> String {
     out
 }
 
-/// The non-blank lines of `text`, trimmed and joined by `; `, such as a compiler's message on one line.
+/// Returns the non-blank lines of `text`, trimmed and joined by `; `, such as a compiler's message
+/// on one line.
 pub fn joined(text: &str) -> String {
     text.split('\n').map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
-/// Returns `text` as one line of at most `most` bytes: cleaned, with line ends and tabs written as `\n` and `\t`. A text
-/// that is cut ends with `…`.
+/// Returns `text` as one line of at most `most` bytes: sanitized, with line ends and tabs written
+/// as `\n` and `\t`. A truncated text ends with `…`.
 pub fn line(text: &str, most: usize) -> String {
     let mut line = String::new();
     for c in clean(text).chars() {
         match c {
-            // The separators of lines and paragraphs end a line as well.
+            // The Unicode line and paragraph separators also end a line.
             '\n' | '\u{2028}' | '\u{2029}' => line.push_str("\\n"),
             '\t' => line.push_str("\\t"),
             c => line.push(c),
@@ -78,9 +82,10 @@ pub fn line(text: &str, most: usize) -> String {
     line
 }
 
-/// [`line()`] of what `value` displays. It is formatted no further than it is shown, however long it is.
+/// Formats `value` as a [`line()`]. Formatting stops at the limit, even if the output of `value` is
+/// endless.
 pub fn shown(value: impl fmt::Display, most: usize) -> String {
-    // Cleaning takes characters away: a little more is read than is shown.
+    // Sanitizing removes characters, so the buffer is larger than the result.
     let mut start = TextStart { text: String::new(), room: most.saturating_mul(2) };
     if write!(start, "{value}").is_ok() {
         return line(&start.text, most);
@@ -89,7 +94,7 @@ pub fn shown(value: impl fmt::Display, most: usize) -> String {
     if shown.ends_with('…') { shown } else { line(&(shown + "…"), most) }
 }
 
-/// The start of what is written to it.
+/// A buffer that retains the start of the text that is written to it.
 struct TextStart {
     text: String,
     room: usize,
@@ -107,8 +112,9 @@ impl fmt::Write for TextStart {
     }
 }
 
-/// JSON text with each character that [`clean`] would remove, and each that ends a line, written as a JSON escape such as
-/// `\u202e`. It stands for the same value and does nothing to a terminal.
+/// Returns JSON text in which each character that [`clean`] would remove, and each character that
+/// ends a line, is a JSON escape such as `\u202e`. The value is the same, and the text has no
+/// effect on a terminal.
 pub fn escaped(json: &str) -> Cow<'_, str> {
     let acts = |c| acts(c) || is_bound(c) || matches!(c, '\u{2028}' | '\u{2029}');
     if first_acting(json).is_none() && !json.contains(['\u{2028}', '\u{2029}']) {
@@ -117,7 +123,7 @@ pub fn escaped(json: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         match c {
-            // It stands between tokens at most, where it means nothing.
+            // A carriage return can only be between tokens, where it has no meaning.
             '\r' => out.push('\n'),
             c if acts(c) => {
                 for unit in c.encode_utf16(&mut [0; 2]) {
@@ -130,8 +136,8 @@ pub fn escaped(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Where the first character stands that only acts. Almost all text has none, and most of its bytes begin none: those are
-/// passed over many at a time.
+/// Returns the index of the first character that [`clean`] would remove. Almost all text has none,
+/// and most of its bytes cannot start one: those are skipped many at a time.
 fn first_acting(text: &str) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -145,19 +151,20 @@ fn first_acting(text: &str) -> Option<usize> {
     }
 }
 
-/// Where the first byte stands with which a character begins that may [act](acts).
+/// Returns the index of the first byte that can start a character that must be [removed](acts).
 fn first_suspicious(bytes: &[u8]) -> Option<usize> {
-    /// So many are looked at together.
+    /// Number of bytes that are checked together.
     const LANE: usize = 64;
 
-    // Controls, and the first bytes of characters that act or are bound: of U+0080 to U+00BF, U+034F, U+061C, U+1xxx,
-    // U+2xxx, U+3164, U+Fxxx and U+E0xxx.
+    // Controls, and the first bytes of characters that are removed or are modifiers: of U+0080 to
+    // U+00BF, U+034F, U+061C, U+1xxx, U+2xxx, U+3164, U+Fxxx and U+E0xxx.
     let suspicious = |byte: u8| {
         (byte < b' ' && byte != b'\t' && byte != b'\n')
             | matches!(byte, 0x7f | 0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe2 | 0xe3 | 0xef | 0xf3)
     };
     let is_clear = |lane: &[u8]| !lane.iter().fold(false, |any, byte| any | suspicious(*byte));
-    // Whole scripts begin with these bytes. The second byte tells almost all of their characters from those.
+    // The characters of whole scripts start with these bytes. The second byte distinguishes almost
+    // all of them from the suspicious ones.
     let is_common = |first: u8, second: Option<&u8>| {
         matches!(first, 0xcd | 0xd8 | 0xe1 | 0xe3) && !matches!(second, Some(0x85 | 0x8f | 0x9c | 0x9e | 0xa0))
     };
@@ -174,40 +181,45 @@ fn first_suspicious(bytes: &[u8]) -> Option<usize> {
     None
 }
 
-/// Whether a character has no place in any text.
+/// Returns whether a character is never allowed in text.
 fn acts(c: char) -> bool {
     match c {
         '\t' | '\n' => false,
-        // Soft hyphen, grapheme joiner, fillers, inherent vowels, vowel separator, zero width space.
+        // Soft hyphen, grapheme joiner, fillers, inherent vowels, vowel separator, zero width
+        // space.
         '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{200b}' | '\u{3164}'
         | '\u{ffa0}'
-        // Marks of direction, embeddings and overrides, invisible operators, isolates, deprecated format characters.
+        // Directional marks, embeddings and overrides, invisible operators, isolates, deprecated
+        // format characters.
         | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        // Variation selectors but the two of emoji, a byte order mark, annotations, tags and further selectors.
+        // Variation selectors except the two of emoji, the byte order mark, annotations, tags and
+        // further selectors.
         | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}' => true,
         c => c.is_control(),
     }
 }
 
-/// Whether a character changes only how the one before it looks.
+/// Returns whether a character only modifies the appearance of the one before it: joiners and
+/// variation selectors.
 fn is_bound(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}' | '\u{180b}'..='\u{180d}' | '\u{180f}')
 }
 
-/// Whether `c` is [bound](is_bound) and stands behind what it cannot belong to, so that it would not show.
+/// Returns whether `c` is a [modifier](is_bound) after a character that it cannot modify, so that
+/// it would be invisible.
 fn floats(before: Option<char>, c: char) -> bool {
     if !is_bound(c) {
         return false;
     }
     let Some(before) = before else { return true };
     let fits = match c {
-        // `1️⃣`, and emoji. A few of them count as letters.
+        // Keycaps such as `1️⃣`, and emoji. A few emoji count as letters.
         '\u{fe0e}' | '\u{fe0f}' => {
             let is_letter =
                 before.is_alphabetic() && !matches!(before, '\u{2139}' | '\u{24c2}' | '\u{1f170}'..='\u{1f189}');
             matches!(before, '#' | '*' | '0'..='9') || (!before.is_ascii() && !is_letter && !is_bound(before))
         }
-        // Two emoji are joined after the selector of the first.
+        // A joiner between two emoji comes after the selector of the first.
         '\u{200d}' => !before.is_ascii() && (before == '\u{fe0f}' || !is_bound(before)),
         '\u{200c}' => !before.is_ascii() && !is_bound(before),
         _ => matches!(before, '\u{1820}'..='\u{18aa}'),
@@ -215,7 +227,8 @@ fn floats(before: Option<char>, c: char) -> bool {
     !fits || before.is_whitespace()
 }
 
-/// Skips the rest of an escape sequence: `ESC [ parameters final`, `ESC ] text BEL`, or one more character.
+/// Skips the rest of an escape sequence: `ESC [ parameters final`, `ESC ] text BEL`, or one more
+/// character.
 fn skip_escape(first: char, rest: &mut std::str::Chars<'_>) {
     let kind = if first == '\u{9b}' { Some('[') } else { rest.as_str().chars().next() };
     match kind {
@@ -223,7 +236,8 @@ fn skip_escape(first: char, rest: &mut std::str::Chars<'_>) {
             if first == '\u{1b}' {
                 rest.next();
             }
-            // Parameters and intermediates are 0x20 to 0x3f, the final character is 0x40 to 0x7e.
+            // Parameters and intermediate characters are 0x20 to 0x3f, the final character is 0x40
+            // to 0x7e.
             for c in rest.by_ref() {
                 if !('\u{20}'..='\u{3f}').contains(&c) {
                     break;
@@ -236,7 +250,7 @@ fn skip_escape(first: char, rest: &mut std::str::Chars<'_>) {
                     break;
                 }
             }
-            // `ESC \` ends it as well.
+            // `ESC \` also ends it.
             if rest.as_str().starts_with('\\') {
                 rest.next();
             }
@@ -279,7 +293,7 @@ mod tests {
             assert_eq!(first_acting(text).is_some(), acts(c) || is_bound(c), "{c:?}");
         }
         for before in 0..200 {
-            // Two bytes each, and one that begins like what acts.
+            // Characters of two bytes, and one whose first byte is suspicious.
             let text = "é".repeat(before / 2) + &"x".repeat(before % 2) + "…";
             assert_eq!(first_acting(&text), None);
             assert_eq!(first_acting(&format!("{text}\u{7}{text}")), Some(text.len()));
@@ -288,13 +302,14 @@ mod tests {
 
     #[test]
     fn what_does_not_show_carries_nothing() {
-        // A byte in each selector, as in a message that is hidden behind an emoji; a bit in each joiner.
+        // One byte per selector, as in a message that is hidden behind an emoji; one bit per
+        // joiner.
         let selectors = |c: char| {
             let bytes = b"ignore all".iter().map(|byte| char::from_u32(0xe0100 + u32::from(*byte)).unwrap());
             bytes.fold(String::from(c), |text, selector| text + &String::from(selector))
         };
         assert_eq!(clean(&selectors('😀')), "😀");
-        // Of the many tags and selectors of the last plane, some.
+        // A sample of the many tags and selectors of the last plane.
         let all = ('\u{a0}'..'\u{e0000}').chain(['\u{e0001}', '\u{e0041}', '\u{e0100}', '\u{e01ef}', '\u{e0fff}']);
         let invisible: Vec<char> = all.filter(|c| acts(*c) || is_bound(*c)).collect();
         for before in ["", "a", "ü", "ک", "😀", "❤", " ", "\u{3000}", "\u{1820}"] {

@@ -1,4 +1,4 @@
-//! A tool as clients see it.
+//! Tools as clients receive them.
 
 use std::sync::Arc;
 
@@ -6,14 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{EffectHints, Icon, JsonText, ParamHeader};
 
-/// A tool as clients see it: checked, named, and ready to be listed in any revision of MCP.
+/// A tool as clients receive it: checked, named, and ready to be listed in any revision of MCP.
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Tool {
-    /// The name that clients call: the prefix of the grant, if there is one, and the plugin's own name for the tool.
+    /// The name that clients call: the prefix of the grant, if there is one, and the plugin's own
+    /// name for the tool.
     pub name: String,
     /// A display name.
     pub title: Option<String>,
-    /// What the tool does, for the model.
+    /// A description of the tool, for the model.
     pub description: Option<String>,
     /// JSON Schema of the arguments; its root has `"type": "object"`.
     pub input_schema: JsonText,
@@ -27,25 +28,25 @@ pub struct Tool {
     pub meta: Option<JsonText>,
     /// The arguments that HTTP headers repeat.
     pub headers: Vec<ParamHeader>,
-    /// Whether it can be called as a task.
+    /// Support for calls of the tool as tasks.
     pub task_support: TaskSupport,
 }
 
-/// Whether a tool can be called as a task (MCP `execution.taskSupport`).
+/// Support for calls of a tool as tasks (MCP `execution.taskSupport`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TaskSupport {
-    /// Never.
+    /// The tool cannot be called as a task.
     #[default]
     Forbidden,
-    /// As a task or not, as the client wants.
+    /// The client chooses whether it calls the tool as a task.
     Optional,
-    /// Only as a task.
+    /// The tool can only be called as a task.
     Required,
 }
 
 impl Tool {
-    /// The bytes of everything in it that a list of tools contains, without the JSON between them.
+    /// Returns the size of the tool in a list of tools, in bytes, without the JSON syntax.
     pub fn size(&self) -> usize {
         let texts = [Some(&self.name), self.title.as_ref(), self.description.as_ref()];
         let json = [Some(&self.input_schema), self.output_schema.as_ref(), self.meta.as_ref()];

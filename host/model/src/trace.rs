@@ -1,6 +1,8 @@
-//! The position of a call in a distributed trace (W3C Trace Context): the span of its caller and its own.
+//! The position of a call in a distributed trace (W3C Trace Context): the caller's span and the
+//! call's own span.
 
-/// Longest `tracestate` or `baggage` that is passed on: 8 KiB, the limit of the specification of baggage.
+/// Maximum length of a `tracestate` or `baggage` that is forwarded, in bytes: the limit of the
+/// specification of baggage.
 const LONGEST: usize = 8192;
 
 /// A span of a trace.
@@ -19,7 +21,7 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// Parses a `traceparent` with the values that came with it; `None` if it is invalid.
+    /// Parses a `traceparent` with its accompanying values. Returns `None` if it is invalid.
     pub fn parse(parent: &str, state: Option<String>, baggage: Option<String>) -> Option<Self> {
         let mut parts = parent.trim().split('-');
         let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
@@ -27,7 +29,7 @@ impl TraceContext {
             text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
         };
         let some = |text: &str| text.bytes().any(|byte| byte != b'0');
-        // Later versions may have further parts at the end; this version must not.
+        // Later versions can have further parts at the end; this version must not.
         let known = hex(version, 2) && version != "ff" && (version != "00" || parts.next().is_none());
         if !(known && hex(trace, 32) && some(trace) && hex(span, 16) && some(span) && hex(flags, 2)) {
             return None;
@@ -44,7 +46,8 @@ impl TraceContext {
         })
     }
 
-    /// The first span of a new trace. `None` if one of the ids, which are random, is all zeros.
+    /// Creates the first span of a new trace. Returns `None` if one of the ids, which are random,
+    /// is all zeros.
     pub fn root(trace: [u8; 16], span: [u8; 8], sampled: bool) -> Option<Self> {
         let (trace, span) = (u128::from_be_bytes(trace), u64::from_be_bytes(span));
         let flags = if sampled { "01" } else { "00" }.to_owned();
@@ -52,18 +55,19 @@ impl TraceContext {
         (trace != 0 && span != 0).then_some(Self { trace: ids.0, span: ids.1, flags, state: None, baggage: None })
     }
 
-    /// The trace flags.
+    /// Returns the trace flags.
     pub fn flags(&self) -> u8 {
         u8::from_str_radix(&self.flags, 16).unwrap_or_default()
     }
 
-    /// Whether whoever began the span records it.
+    /// Returns whether the service that started the span records it.
     pub fn is_sampled(&self) -> bool {
         self.flags() & 1 == 1
     }
 
-    /// A new span of the same trace with this one as its parent. `id` is a random id. If it is all zeros, which is
-    /// invalid, the parent stands for its child: the trace is less detailed but correct.
+    /// Returns a new span of the same trace with this one as its parent. `id` is a random id. If it
+    /// is all zeros, which is invalid, the child has the id of its parent: the trace is less
+    /// detailed but correct.
     #[must_use]
     pub fn child(&self, id: [u8; 8]) -> Self {
         let id = u64::from_be_bytes(id);
@@ -71,7 +75,7 @@ impl TraceContext {
         Self { span, ..self.clone() }
     }
 
-    /// This span as the `traceparent` of its own calls.
+    /// Returns the `traceparent` for requests that are part of this span.
     pub fn parent(&self) -> String {
         format!("00-{}-{}-{}", self.trace, self.span, self.flags)
     }

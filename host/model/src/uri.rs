@@ -1,17 +1,18 @@
-//! The parts of a URI that clients parse (RFC 3986), and its ordinary spelling.
+//! Validation and normalization of URIs (RFC 3986).
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::net::Ipv6Addr;
 
-/// Schemes whose URIs name a host: parsers of clients refuse the others.
+/// Schemes whose URIs require a host. The URI parsers of clients reject such URIs without a host.
 const WITH_HOST: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
 
 /// Checks the authority of an absolute URI, such as `example.com:80` in `http://example.com:80/a`.
 ///
 /// # Errors
 ///
-/// What is wrong with it: the end of a sentence that begins with the URI.
+/// Returns an error if the authority is invalid. The message is the end of a sentence that begins
+/// with the URI.
 pub fn check_authority(uri: &str) -> Result<(), String> {
     let Some((scheme, rest)) = uri.split_once(':') else { return Ok(()) };
     let needs_host = WITH_HOST.iter().any(|known| scheme.eq_ignore_ascii_case(known));
@@ -53,13 +54,13 @@ pub fn check_authority(uri: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The authority of what comes after a scheme and its colon.
+/// Returns the authority in the part of a URI after the scheme and its colon.
 fn authority(rest: &str) -> Option<&str> {
     let rest = rest.strip_prefix("//")?;
     rest.split(['/', '?', '#']).next()
 }
 
-/// `IPv6address` or `IPvFuture`.
+/// Returns whether the text is an `IPv6address` or an `IPvFuture`.
 fn is_ip_literal(text: &str) -> bool {
     if let Some(future) = text.strip_prefix(['v', 'V']) {
         let allowed = |c: char| c.is_ascii_alphanumeric() || "-._~!$&'()*+,;=:".contains(c);
@@ -71,8 +72,9 @@ fn is_ip_literal(text: &str) -> bool {
     text.parse::<Ipv6Addr>().is_ok()
 }
 
-/// The spelling that all URIs have in common that mean the same by their form alone (RFC 3986, section 6.2.2): scheme and
-/// host in lower case, unreserved characters not percent-encoded, others with digits in upper case.
+/// Returns the normalized spelling, which all syntactically equivalent URIs share (RFC 3986,
+/// section 6.2.2): scheme and host in lower case, unreserved characters not percent-encoded, and
+/// others percent-encoded with digits in upper case.
 pub fn ordinary(uri: &str) -> Cow<'_, str> {
     let Some((scheme, rest)) = uri.split_once(':') else { return Cow::Borrowed(uri) };
     let host = authority(rest).map(|authority| {

@@ -5,9 +5,9 @@ use std::fmt;
 /// One mismatch between a value and its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaViolation {
-    /// JSON pointer (RFC 6901) to the value, as one clean line; empty is the whole value.
+    /// JSON pointer (RFC 6901) to the value, as one sanitized line. Empty for the whole value.
     pub pointer: String,
-    /// What the schema expects and what the value is, as one clean line.
+    /// The expectation of the schema and the actual value, as one sanitized line.
     pub message: String,
 }
 

@@ -1,11 +1,11 @@
-//! How long to wait before something is tried again.
+//! Backoff between retries.
 
 use std::time::Duration;
 
-/// The longest wait that an answer can ask for.
+/// Maximum delay that a response can request.
 const LONGEST_WISH: Duration = Duration::from_mins(5);
 
-/// Waits that grow.
+/// Exponential backoff with jitter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RetryBackoff {
     first: Duration,
@@ -14,22 +14,24 @@ pub(crate) struct RetryBackoff {
 }
 
 impl RetryBackoff {
-    /// Waits from `first` to `longest`, or less by up to a half: many servers must not come back at the same moment.
+    /// Creates a backoff that grows from `first` to `longest`. Each delay is reduced by up to half,
+    /// so that many servers do not retry at the same moment.
     pub(crate) fn new(first: Duration, longest: Duration) -> Self {
         Self { first, longest, failures: 0 }
     }
 
-    /// It worked.
+    /// Resets the backoff after a success.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;
     }
 
-    /// How long to wait after a failure, if the answer asks for `wished`.
+    /// Returns the delay after a failure: at least `wished`, if the response requested it, up to a
+    /// maximum.
     pub(crate) fn next(&mut self, wished: Option<Duration>) -> Duration {
         let doubled = self.first.saturating_mul(1 << self.failures.min(16)).min(self.longest);
         self.failures += 1;
         let jittered = doubled.mul_f64(0.5 + fastrand::f64() / 2.0);
-        // Whoever says when is not asked earlier.
+        // Respect the delay that the receiver requests.
         wished.map_or(jittered, |wished| jittered.max(wished.min(LONGEST_WISH)))
     }
 }

@@ -1,4 +1,4 @@
-//! Sends requests to the receiver, and bounds what comes back.
+//! The HTTP client that sends requests to the receiver and limits the size of responses.
 
 use std::error::Error as _;
 use std::io;
@@ -20,13 +20,13 @@ use url::{Host, Url};
 use crate::settings::OtelSettings;
 use crate::signal::SignalKind;
 
-/// Longest body of a response that is read.
+/// Maximum size of a response body, in bytes.
 const LONGEST: usize = 64 << 10;
 
-/// What the requests are.
+/// Content type of requests.
 const PROTOBUF: HeaderValue = HeaderValue::from_static("application/x-protobuf");
 
-/// The client of one signal. It keeps its connection.
+/// The client of one signal. It reuses its connection.
 pub(crate) struct SignalClient {
     host: Host<String>,
     port: u16,
@@ -37,28 +37,28 @@ pub(crate) struct SignalClient {
     connection: Option<SendRequest<Full<Bytes>>>,
 }
 
-/// Why something was not taken.
+/// A failed export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExportFailure {
-    /// In words, which parts of may come from the receiver.
+    /// The reason, in words. The receiver may supply parts of it.
     pub(crate) why: String,
-    /// Whether to send it again.
+    /// The retry policy.
     pub(crate) retry: RetryPolicy,
 }
 
-/// Whether the same is to be sent again.
+/// The retry policy of a failed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RetryPolicy {
-    /// It would never be taken.
+    /// The receiver would never accept the request.
     Never,
-    /// When the sender likes.
+    /// After the sender's own backoff.
     Soon,
-    /// After so long at the earliest, as the receiver says.
+    /// After at least this delay, as the receiver requested.
     After(Duration),
 }
 
 impl RetryPolicy {
-    /// How long the receiver wants to be left alone.
+    /// Returns the delay that the receiver requested, if any.
     pub(crate) fn wished(self) -> Option<Duration> {
         match self {
             Self::After(wished) => Some(wished),
@@ -74,11 +74,11 @@ impl ExportFailure {
 }
 
 impl SignalClient {
-    /// A client that sends this signal. `tls` is there if the endpoint wants it.
+    /// Creates a client for this signal. `tls` must be set if the endpoint uses `https`.
     ///
     /// # Errors
     ///
-    /// What is wrong with the endpoint.
+    /// Returns the reason if the endpoint is invalid.
     pub(crate) fn new(settings: &OtelSettings, signal: SignalKind, tls: Option<TlsConnector>) -> Result<Self, String> {
         let endpoint = &settings.endpoint;
         OtelSettings::check_endpoint(endpoint)?;
@@ -95,14 +95,14 @@ impl SignalClient {
         Ok(Self { host, port, path, headers, tls, timeout: settings.timeout, connection: None })
     }
 
-    /// Sends a request. Returns the body of the response to one that was taken.
+    /// Sends a request. Returns the body of a successful response.
     pub(crate) async fn send(&mut self, body: Bytes) -> Result<Bytes, ExportFailure> {
         let patience = self.timeout;
         let sent = timeout(patience, self.exchange(body)).await;
         if sent.as_ref().is_ok_and(Result::is_ok) {
             return sent.unwrap_or_else(|_| Err(ExportFailure::again("")));
         }
-        // Whatever comes over it belongs to this request.
+        // Close the connection: late bytes on it would belong to this request.
         self.connection = None;
         sent.unwrap_or_else(|_| Err(ExportFailure::again(format!("no complete response within {patience:?}"))))
     }
@@ -110,7 +110,7 @@ impl SignalClient {
     async fn exchange(&mut self, body: Bytes) -> Result<Bytes, ExportFailure> {
         let kept = self.connection.take().filter(|connection| !connection.is_closed());
         let response = match kept {
-            // The receiver may have closed it just now.
+            // The receiver may have closed the idle connection in the meantime.
             Some(mut kept) => match self.request(&mut kept, body.clone()).await {
                 Ok(response) => (kept, response),
                 Err(_) => self.anew(body).await?,
@@ -123,7 +123,8 @@ impl SignalClient {
             return Err(refused(head.status, &head.headers));
         }
         let body = Limited::new(body, LONGEST).collect().await;
-        // It was taken, whatever is said about it; but this connection is of no more use.
+        // The status reports success, so the body is not needed. But the connection cannot be
+        // reused.
         let Ok(body) = body else { return Ok(Bytes::new()) };
         self.connection = Some(connection);
         Ok(body.to_bytes())
@@ -172,7 +173,7 @@ impl SignalClient {
     }
 }
 
-/// The authority of a URL, as the field `Host` has it.
+/// Returns the authority of a URL in the form of the `Host` header.
 fn authority(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
@@ -184,12 +185,12 @@ where
 {
     let (sender, connection) =
         http1::handshake(stream).await.map_err(|error| format!("no connection: {}", root(&error)))?;
-    // It ends with the sender, or when the receiver closes it.
+    // The connection task ends when the sender is dropped or the receiver closes the connection.
     tokio::spawn(async move { drop(connection.await) });
     Ok(sender)
 }
 
-/// What a response means that is no success, by the specification of OTLP.
+/// Classifies an unsuccessful response according to the OTLP specification.
 fn refused(status: StatusCode, headers: &HeaderMap) -> ExportFailure {
     let again = matches!(status.as_u16(), 429 | 502 | 503 | 504);
     let advice = match status.as_u16() {
@@ -217,12 +218,12 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(at.duration_since(SystemTime::now()).unwrap_or_default())
 }
 
-/// An error of the system without its number.
+/// Formats an I/O error without its error number.
 fn words(error: &io::Error) -> String {
     if error.raw_os_error().is_some() { error.kind().to_string() } else { error.to_string() }
 }
 
-/// The innermost error, which says most.
+/// Formats the innermost error, which is the most specific.
 fn root(error: &hyper::Error) -> String {
     let mut cause = error.source();
     while let Some(next) = cause.and_then(std::error::Error::source) {

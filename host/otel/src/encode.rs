@@ -1,4 +1,5 @@
-//! Requests and responses of OTLP as protobuf. The messages are those of `opentelemetry-proto`.
+//! Encoding of OTLP requests and decoding of OTLP responses in protobuf, with the messages of
+//! `opentelemetry-proto`.
 
 mod logs;
 mod metrics;
@@ -20,10 +21,10 @@ pub(crate) use self::spans::spans;
 use crate::signal::SignalKind;
 use crate::value::{AttributeMap, AttributeValue};
 
-/// The semantic conventions that the names of attributes follow.
+/// Schema URL of the semantic conventions that the attribute names follow.
 const SCHEMA: &str = "https://opentelemetry.io/schemas/1.42.0";
 
-/// What the server says of itself, in every request.
+/// The resource attributes, which describe the server in every request.
 #[derive(Clone, Debug)]
 pub(crate) struct ResourceAttributes(v1::Resource);
 
@@ -38,8 +39,8 @@ impl ResourceAttributes {
     }
 }
 
-/// How many items a receiver rejected although it took the request, and its reason. `None` if it took all, or if nothing
-/// can be made of what it answered.
+/// Returns the number of items that a receiver rejected in a successful response, and its reason.
+/// Returns `None` if it accepted all items or the response is malformed.
 pub(crate) fn rejected(signal: SignalKind, response: &[u8]) -> Option<(u64, String)> {
     let (count, why) = match signal {
         SignalKind::Traces => {
@@ -58,19 +59,19 @@ pub(crate) fn rejected(signal: SignalKind, response: &[u8]) -> Option<(u64, Stri
     u64::try_from(count).ok().filter(|count| *count > 0).map(|count| (count, why))
 }
 
-/// Who made it.
+/// Returns the instrumentation scope.
 fn scope() -> InstrumentationScope {
     let version = env!("CARGO_PKG_VERSION").to_owned();
     InstrumentationScope { name: "toolbay".to_owned(), version, ..InstrumentationScope::default() }
 }
 
-/// Nanoseconds since 1970.
+/// Converts a time to nanoseconds since 1970.
 fn nanoseconds(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The bytes of an id that is written in hexadecimal digits.
+/// Decodes a hexadecimal id.
 fn id(digits: &str) -> Vec<u8> {
     hex::decode(digits).unwrap_or_default()
 }
@@ -109,7 +110,7 @@ mod tests {
             ExportTraceServiceResponse { partial_success: Some(partial) }.encode_to_vec()
         };
         for signal in SignalKind::ALL {
-            // All three have the same form.
+            // The responses of all three signals have the same structure.
             assert_eq!(rejected(signal, &partial(3, "too old")), Some((3, "too old".to_owned())));
             for nothing in [partial(0, "a hint"), partial(-1, ""), Vec::new(), b"<html>".to_vec(), vec![0xff; 100]] {
                 assert_eq!(rejected(signal, &nothing), None);

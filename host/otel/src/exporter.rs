@@ -1,4 +1,4 @@
-//! The thread that sends, one task for each signal.
+//! The exporter thread, which runs a task for each signal.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender as Alive, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,17 +21,18 @@ use crate::queue::{BATCH, SignalQueue};
 use crate::signal::SignalKind;
 use crate::timing::ExportTiming;
 
-/// Tells what is measured. It may block for a moment.
+/// Function that returns the current metrics. It may block briefly.
 pub(crate) type MetricSource = Arc<dyn Fn() -> Vec<MetricFamily> + Send + Sync>;
 
-/// Threads for what blocks: looking up a name, and measuring. Others wait.
+/// Maximum number of blocking threads, which resolve host names and collect metrics.
 const BLOCKING: usize = 4;
 
-/// Ends the thread when it is dropped. Waits for a moment, until what is left was sent.
+/// Shuts the exporter thread down when it is dropped. Waits briefly until the remaining items are
+/// sent.
 #[derive(Debug)]
 pub struct ExporterGuard {
     token: CancellationToken,
-    /// In a lock because an embedder's server can be shared among threads.
+    /// In a mutex, because an embedder can share the server between threads.
     ended: Mutex<Receiver<()>>,
     patience: Duration,
 }
@@ -39,7 +40,7 @@ pub struct ExporterGuard {
 impl Drop for ExporterGuard {
     fn drop(&mut self) {
         self.token.cancel();
-        // The thread sends nothing, and its end disconnects.
+        // The thread never sends a value. The receiver disconnects when the thread ends.
         let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
         let waited = ended.recv_timeout(self.patience);
         if waited == Err(RecvTimeoutError::Timeout) {
@@ -48,11 +49,11 @@ impl Drop for ExporterGuard {
     }
 }
 
-/// Starts the thread.
+/// Starts the exporter thread.
 ///
 /// # Errors
 ///
-/// The system has no thread for it, or a file of certificates cannot be used.
+/// Returns the reason if the thread cannot be started or a certificate file is invalid.
 pub(crate) fn start(inner: Arc<TelemetryIntake>, measure: MetricSource) -> Result<ExporterGuard, String> {
     let settings = &inner.settings;
     let tls = (settings.endpoint.scheme() == "https").then(|| crate::tls::connector(&settings.ca)).transpose();
@@ -96,7 +97,7 @@ fn run(
             () = late => {}
         }
     });
-    // What still blocks has nothing more to say.
+    // Blocking tasks that are still running have nothing to export.
     runtime.shutdown_background();
     left(SignalKind::Traces, inner.spans.close());
     left(SignalKind::Logs, inner.records.close());
@@ -132,7 +133,7 @@ async fn all(
     tokio::join!(spans, records, measured);
 }
 
-/// Sends what comes into a queue, until the end.
+/// Sends the items of a queue until the shutdown.
 async fn items<T>(queue: &SignalQueue<T>, mut sender: SignalSender, encode: impl Fn(Vec<T>) -> Vec<u8>) {
     let token = sender.token.clone();
     while !token.is_cancelled() {
@@ -150,7 +151,7 @@ async fn items<T>(queue: &SignalQueue<T>, mut sender: SignalSender, encode: impl
     while deliver(queue, &mut sender, &encode).await {}
 }
 
-/// Sends the items of one request. Returns whether there were any, and they were taken.
+/// Sends the items of one request. Returns whether there were items and the receiver accepted them.
 async fn deliver<T>(queue: &SignalQueue<T>, sender: &mut SignalSender, encode: &impl Fn(Vec<T>) -> Vec<u8>) -> bool {
     let batch = queue.take();
     if batch.is_empty() {
@@ -165,7 +166,7 @@ async fn deliver<T>(queue: &SignalQueue<T>, sender: &mut SignalSender, encode: &
     sender.deliver(body, count, lost).await
 }
 
-/// Reports what is measured, again and again, and once more at the end.
+/// Sends a metrics report at each interval, and a last one at the shutdown.
 async fn reports(
     inner: &Arc<TelemetryIntake>,
     mut sender: SignalSender,
@@ -201,7 +202,7 @@ struct SignalSender {
     health: ExportHealth,
     backoff: RetryBackoff,
     timing: ExportTiming,
-    /// The server ends.
+    /// Cancelled at the shutdown of the server.
     token: CancellationToken,
 }
 
@@ -212,8 +213,9 @@ impl SignalSender {
         Self { signal, client, health, backoff: RetryBackoff::new(timing.first, timing.longest), timing, token }
     }
 
-    /// Sends a request with so many items, and again while the receiver cannot take it. `lost` counts items that are lost,
-    /// and returns how many that are since the beginning. Returns whether the request was taken.
+    /// Sends a request with `count` items, and retries while the receiver cannot accept it. `lost`
+    /// adds to the number of lost items and returns the total. Returns whether the receiver
+    /// accepted the request.
     async fn deliver(&mut self, body: Bytes, count: u64, lost: impl Fn(u64) -> u64) -> bool {
         let began = Instant::now();
         loop {
@@ -229,7 +231,7 @@ impl SignalSender {
             let lost = lost(if given_up { count } else { 0 });
             self.health.failed(&failure.why, lost, Instant::now());
             if !over {
-                // Also if this request is lost: the next one would not fare better at once.
+                // Also back off after giving up: the next request would probably fail too.
                 self.pause(failure.retry.wished()).await;
             }
             if given_up {
@@ -238,7 +240,7 @@ impl SignalSender {
         }
     }
 
-    /// Sends a report, which a later one replaces if it is not taken.
+    /// Sends a report without retries, because the next report replaces it.
     async fn report(&mut self, body: Bytes, lost: impl Fn(u64) -> u64) {
         match self.client.send(body).await {
             Ok(response) => self.taken(&response, &lost),
@@ -251,7 +253,7 @@ impl SignalSender {
         }
     }
 
-    /// A request was taken, with this response.
+    /// Handles the response to an accepted request.
     fn taken(&mut self, response: &[u8], lost: &impl Fn(u64) -> u64) {
         self.backoff.reset();
         self.health.worked(lost(0), Instant::now());

@@ -1,11 +1,11 @@
-//! What is measured, at one moment.
+//! A snapshot of the metrics.
 
-/// Samples with one name.
+/// A metric family: samples with a common name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricFamily {
-    /// Its name, which ends with the unit if it has one: `_seconds` or `_bytes`.
+    /// Name of the family, which ends with `_seconds` or `_bytes` if it has a unit.
     pub name: &'static str,
-    /// What it says, as a sentence.
+    /// Description of the family, as a sentence.
     pub help: &'static str,
     /// The samples.
     pub points: MetricPoints,
@@ -14,40 +14,41 @@ pub struct MetricFamily {
 /// Samples of one type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MetricPoints {
-    /// Sums since the server started, which only increase.
+    /// Sums since the server started, which never decrease.
     Counter(Vec<MetricPoint<MetricNumber>>),
-    /// What is now.
+    /// Current values.
     Gauge(Vec<MetricPoint<MetricNumber>>),
-    /// How often values were how large since the server started.
+    /// Distributions of values since the server started.
     Histogram(Vec<MetricPoint<HistogramPoint>>),
 }
 
 /// A sample.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricPoint<V> {
-    /// What it is of: names and values.
+    /// Names and values of the labels.
     pub labels: Vec<(&'static str, String)>,
-    /// What was measured.
+    /// The measured value.
     pub value: V,
 }
 
-/// A number, written as what it is.
+/// A number, which retains its type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MetricNumber {
     /// A count.
     Whole(u64),
-    /// Any number.
+    /// A floating-point number.
     Real(f64),
 }
 
-/// How often values were how large.
+/// The distribution of values in a histogram.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistogramPoint {
     /// The sum of all values.
     pub sum: f64,
-    /// How many there are.
+    /// Number of values.
     pub count: u64,
-    /// How many are within each bound and not within the one before, in ascending order; the last bound is infinite.
+    /// Upper bound and number of values of each bucket, in ascending order. A bucket excludes the
+    /// values of the previous one. The last bound is infinite.
     pub buckets: Vec<(f64, u64)>,
 }
 

@@ -1,31 +1,32 @@
-//! Fields that each request has: credentials, mostly.
+//! Additional HTTP headers of export requests, mostly credentials.
 
 use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;
 
-/// What a request says of itself and of its connection.
+/// Headers that the client sets itself.
 const OWN: [HeaderName; 6] = [CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING, USER_AGENT];
 
-/// Fields that each request has. Their values are shown nowhere.
+/// Additional headers of each request. Their values are redacted in debug output.
 #[derive(Clone, Debug, Default)]
 pub struct ExportHeaders(HeaderMap);
 
 impl ExportHeaders {
-    /// Whether a field can have this name.
+    /// Checks whether a header may have this name.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// Returns the reason if the name is invalid.
     pub fn check_name(name: &str) -> Result<(), String> {
         Self::name(name).map(drop)
     }
 
-    /// Adds a field, in place of the one with the same name.
+    /// Adds a header. Replaces a header with the same name.
     ///
     /// # Errors
     ///
-    /// What is wrong with its name or its value. The value is not repeated.
+    /// Returns the reason if the name or the value is invalid. The message does not contain the
+    /// value.
     pub fn add(&mut self, name: &str, value: &str) -> Result<(), String> {
         let name = Self::name(name)?;
         let mut value = HeaderValue::try_from(value)
@@ -48,12 +49,13 @@ impl ExportHeaders {
     }
 }
 
-/// Names and values as OpenTelemetry writes them in a variable: `name=value,name=value`, with characters that would be
-/// separators percent-encoded.
+/// Parses names and values in the format of OpenTelemetry environment variables:
+/// `name=value,name=value`, with separators percent-encoded.
 ///
 /// # Errors
 ///
-/// Which part has no name, by its number: it may be secret.
+/// Returns the number of the part that has no name. The message does not contain the part, which
+/// may be secret.
 pub fn pairs(text: &str) -> Result<Vec<(String, String)>, String> {
     let parts = text.split(',').enumerate().filter(|(_, part)| !part.trim().is_empty());
     let decoded = |text: &str| percent_decode_str(text.trim()).decode_utf8_lossy().into_owned();

@@ -1,4 +1,4 @@
-//! Whether what is sent arrives, and what the log says of that: a little, however long it fails.
+//! The export health of a signal, and rate-limited log messages about it.
 
 use std::time::{Duration, Instant};
 
@@ -6,22 +6,22 @@ use toolbay_model::text::{duration, line, thousands};
 
 use crate::signal::SignalKind;
 
-/// Time between two lines about the same.
+/// Interval between two messages about an outage.
 const REMINDER: Duration = Duration::from_mins(10);
 
-/// Time between two lines about what finds no room.
+/// Minimum interval between two messages about lost or rejected items.
 const LOSSES: Duration = Duration::from_mins(1);
 
-/// Longest reason in the log, in bytes: parts of it come from the receiver.
+/// Maximum length of a reason in the log, in bytes. The receiver may supply parts of it.
 const LONGEST: usize = 400;
 
-/// Whether what is sent of one signal arrives.
+/// The export health of a signal.
 #[derive(Debug)]
 pub(crate) struct ExportHealth {
     signal: SignalKind,
     endpoint: String,
     outage: Option<ExportOutage>,
-    /// How many items were lost when that was last said, and when.
+    /// The number of lost items at the last message about losses, and the time of that message.
     told: (u64, Option<Instant>),
 }
 
@@ -37,7 +37,7 @@ impl ExportHealth {
         Self { signal, endpoint: endpoint.to_owned(), outage: None, told: (0, None) }
     }
 
-    /// It was not taken, for this reason. `lost` is how many items were lost since the beginning.
+    /// Records a failed export and its reason. `lost` is the total number of lost items.
     pub(crate) fn failed(&mut self, why: &str, lost: u64, now: Instant) {
         let (signal, endpoint, why) = (self.signal.as_str(), &self.endpoint, line(why, LONGEST));
         let Some(outage) = &mut self.outage else {
@@ -52,7 +52,7 @@ impl ExportHealth {
         }
     }
 
-    /// It was taken.
+    /// Records a successful export.
     pub(crate) fn worked(&mut self, lost: u64, now: Instant) {
         let Some(outage) = self.outage.take() else {
             self.overflow(lost, now);
@@ -69,7 +69,7 @@ impl ExportHealth {
         self.told = (lost, None);
     }
 
-    /// The receiver took a request, and not all that is in it.
+    /// Records items that the receiver rejected in an accepted request.
     pub(crate) fn rejected(&mut self, count: u64, why: &str, lost: u64, now: Instant) {
         if self.told.1.is_none_or(|told| now - told >= LOSSES) {
             let (endpoint, count, why) = (&self.endpoint, losses(self.signal, count), line(why, LONGEST));
@@ -78,7 +78,7 @@ impl ExportHealth {
         }
     }
 
-    /// Says that more is there than can be sent.
+    /// Reports items that were lost because the queue was full.
     fn overflow(&mut self, lost: u64, now: Instant) {
         let (before, told) = self.told;
         if lost > before && told.is_none_or(|told| now - told >= LOSSES) {
@@ -89,14 +89,14 @@ impl ExportHealth {
     }
 }
 
-/// Says what is lost with the end of the server.
+/// Reports items that are lost because the server ends.
 pub(crate) fn left(signal: SignalKind, count: u64) {
     if count > 0 {
         tracing::warn!("the server ends before all was sent (otel); lost: {}", losses(signal, count));
     }
 }
 
-/// `1,234 spans`.
+/// Formats a count of items, such as `1,234 spans`.
 fn losses(signal: SignalKind, count: u64) -> String {
     match (signal, count) {
         (SignalKind::Traces, 1) => "1 span".to_owned(),

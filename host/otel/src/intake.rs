@@ -1,4 +1,4 @@
-//! What is taken in and not sent yet, for whoever takes it and whoever sends it.
+//! State shared by the producers of telemetry and the exporter thread.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,7 @@ pub(crate) struct TelemetryIntake {
 }
 
 impl TelemetryIntake {
-    /// Counts so many more reports of metrics that were not taken. Returns how many there are.
+    /// Adds to the number of lost metrics reports. Returns the total.
     pub(crate) fn reports_lost(&self, more: u64) -> u64 {
         self.reports_lost.fetch_add(more, Ordering::Relaxed) + more
     }
@@ -31,12 +31,13 @@ thread_local! {
     static EXPORTING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Marks this thread as the one that sends.
+/// Marks the current thread as the exporter thread.
 pub(crate) fn exporting() {
     EXPORTING.set(true);
 }
 
-/// Whether this is the thread that sends. What libraries say on it must not be sent: each request would cause the next one.
+/// Returns whether the current thread is the exporter thread. Log events of libraries on this
+/// thread must not be exported, because each request would cause another one.
 pub fn is_exporting() -> bool {
     EXPORTING.get()
 }

@@ -1,14 +1,16 @@
-//! Traces, metrics and logs for OpenTelemetry, sent over OTLP/HTTP in protobuf.
+//! Export of traces, metrics and logs to OpenTelemetry, over OTLP/HTTP with protobuf.
 //!
-//! What is to be sent comes in as data: a [`FinishedSpan`], a [`LogEvent`] of the log, and [`MetricFamily`] by family what is measured.
-//! [`Telemetry`] takes them from any thread, without waiting, into queues that are bounded by number and by bytes. A thread
-//! of its own empties them: [`Telemetry::start`] begins it, and dropping the [`ExporterGuard`] ends it, after what is left was
-//! sent as far as that is possible in a moment.
+//! The input is plain data: [`FinishedSpan`]s, [`LogEvent`]s, and [`MetricFamily`] snapshots of the
+//! metrics. [`Telemetry`] accepts it from any thread without waiting, and stores it in queues that
+//! are bounded in items and in bytes. An exporter thread empties the queues. [`Telemetry::start`]
+//! starts this thread. Dropping the [`ExporterGuard`] stops it, after a brief attempt to send the
+//! remaining items.
 //!
-//! Whoever receives it may be slow, stuck, lying or gone. No call waits for it, nothing grows beyond its bound, what finds
-//! no room is counted, and the log says once that it fails and once that it works again.
+//! The receiver may be slow, unresponsive, faulty or unreachable. Calls never wait for it, and
+//! memory use is bounded. Items that do not fit in a queue are dropped and counted. The log reports
+//! an outage when it starts and when it ends.
 //!
-//! This crate knows nothing of plugins, MCP or configuration files.
+//! This crate does not depend on plugins, MCP or configuration files.
 
 mod backoff;
 mod client;

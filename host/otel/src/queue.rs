@@ -1,4 +1,4 @@
-//! What waits to be sent: so many items and so many bytes at most.
+//! The queue of items to export, bounded in items and in bytes.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -6,13 +6,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Items of one request.
+/// Maximum number of items in a request.
 pub(crate) const BATCH: usize = 512;
 
-/// Bytes in memory of the items of one request: one more may come on top.
+/// Size of the items in a request, in bytes of memory. The last item may exceed it.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// What waits to be sent. Whatever finds no room is dropped and counted.
+/// A bounded queue of items to export. Items that do not fit are dropped and counted.
 pub(crate) struct SignalQueue<T> {
     most: usize,
     room: usize,
@@ -23,20 +23,20 @@ pub(crate) struct SignalQueue<T> {
 struct QueueState<T> {
     items: VecDeque<(T, usize)>,
     bytes: usize,
-    /// How many found no room, or could not be sent.
+    /// Number of items that did not fit or could not be sent.
     dropped: u64,
-    /// Nobody takes anything out of it any more.
+    /// True if the exporter has stopped.
     closed: bool,
 }
 
 impl<T> SignalQueue<T> {
-    /// For so many items, and so many bytes.
+    /// Creates a queue for at most `most` items with a total size of `room` bytes.
     pub(crate) fn new(most: usize, room: usize) -> Self {
         let state = QueueState { items: VecDeque::new(), bytes: 0, dropped: 0, closed: false };
         Self { most, room, state: Mutex::new(state), changed: Notify::new() }
     }
 
-    /// Adds an item that takes `size` bytes. Never waits.
+    /// Adds an item of `size` bytes. Never waits.
     pub(crate) fn push(&self, item: T, size: usize) {
         let mut state = self.state();
         if state.closed || state.items.len() >= self.most || state.bytes + size > self.room {
@@ -47,13 +47,13 @@ impl<T> SignalQueue<T> {
         state.bytes += size;
         let waiting = state.items.len();
         drop(state);
-        // Whoever sends is woken for the first one, and when there is enough for a request: not for each.
+        // Wake the exporter only for the first item and when a request is full.
         if waiting == 1 || waiting == BATCH {
             self.changed.notify_one();
         }
     }
 
-    /// Waits until so many items are there.
+    /// Waits until the queue has `count` items.
     pub(crate) async fn has(&self, count: usize) {
         loop {
             let changed = self.changed.notified();
@@ -64,7 +64,7 @@ impl<T> SignalQueue<T> {
         }
     }
 
-    /// Takes the items of one request, the oldest first. Empty if there are none.
+    /// Takes the items of one request, oldest first. Returns an empty list if the queue is empty.
     pub(crate) fn take(&self) -> Vec<T> {
         let mut state = self.state();
         let (mut batch, mut bytes) = (Vec::new(), 0);
@@ -75,25 +75,25 @@ impl<T> SignalQueue<T> {
             batch.push(item);
         }
         if state.items.is_empty() {
-            // The memory of a burst does not stay.
+            // Release the memory of a burst.
             state.items.shrink_to(BATCH);
         }
         batch
     }
 
-    /// Counts items that were taken and could not be sent.
+    /// Counts items that were taken but could not be sent.
     pub(crate) fn lost(&self, count: u64) {
         let mut state = self.state();
-        // The count can come from the answer of a collector, which can be any number.
+        // The count may come from a response of the receiver, which can be any number.
         state.dropped = state.dropped.saturating_add(count);
     }
 
-    /// How many items were lost since the beginning.
+    /// Returns the total number of lost items.
     pub(crate) fn dropped(&self) -> u64 {
         self.state().dropped
     }
 
-    /// Nothing is taken out any more: what is left is lost. Returns how many that are.
+    /// Closes the queue and drops the remaining items. Returns the number of dropped items.
     pub(crate) fn close(&self) -> u64 {
         let mut state = self.state();
         state.closed = true;
@@ -103,7 +103,7 @@ impl<T> SignalQueue<T> {
         left
     }
 
-    // Held for a few instructions, or as long as it takes to move a batch, and never across an await.
+    // The lock is held for a few instructions or while a batch is moved, and never across an await.
     fn state(&self) -> MutexGuard<'_, QueueState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

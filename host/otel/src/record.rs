@@ -1,25 +1,26 @@
-//! A line of the log as a record.
+//! Log events to export.
 
 use std::time::SystemTime;
 
 use crate::value::{AttributeMap, size};
 
-/// A line of the log.
+/// A log event.
 #[derive(Clone, Debug)]
 pub struct LogEvent {
-    /// When it was written.
+    /// Time of the event.
     pub at: SystemTime,
-    /// How bad it is.
+    /// Severity of the event.
     pub severity: LogSeverity,
-    /// Its text.
+    /// Text of the event.
     pub message: String,
-    /// Its fields.
+    /// Fields of the event.
     pub attributes: AttributeMap,
-    /// The trace and the span that it belongs to, as 32 and 16 hexadecimal digits; `None` if it belongs to none.
+    /// The trace id and span id that the event belongs to, as 32 and 16 hexadecimal digits; `None`
+    /// if it has no span.
     pub span: Option<(String, String)>,
 }
 
-/// How bad something is, as OpenTelemetry numbers it.
+/// The severity of a log event, as defined by OpenTelemetry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogSeverity {
     /// Every step.
@@ -57,7 +58,7 @@ impl LogSeverity {
 }
 
 impl LogEvent {
-    /// Bytes that it takes in memory, or a little more.
+    /// Returns the approximate memory size, in bytes. Never too small.
     pub(crate) fn size(&self) -> usize {
         let ids = self.span.as_ref().map_or(0, |(trace, span)| trace.len() + span.len());
         size_of::<Self>() + self.message.len() + ids + size(&self.attributes)

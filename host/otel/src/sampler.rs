@@ -1,20 +1,22 @@
-//! Which traces are recorded.
+//! Sampling of traces.
 
 use toolbay_model::TraceContext;
 
-/// Decides which traces are recorded: a part of those that begin here. Those that come from a caller are recorded if the
-/// caller records them.
+/// Decides which traces are recorded: a ratio of the traces that start here. Traces of a caller are
+/// recorded if the caller records them.
 #[derive(Clone, Copy, Debug)]
 pub struct TraceSampler {
-    /// Trace ids whose last 56 bits are below are recorded.
+    /// Exclusive upper bound: a trace is recorded if the last 56 bits of its id are less than this
+    /// number.
     below: u64,
 }
 
-/// One more than the largest number of 56 bits, the part of a trace id that W3C Trace Context wants to be random.
+/// Number of values of 56 bits, which is the part of a trace id that is random according to W3C
+/// Trace Context.
 const ALL: u64 = 1 << 56;
 
 impl TraceSampler {
-    /// Records this part of the traces, from 0 to 1.
+    /// Creates a sampler that records this ratio of traces, from 0 to 1.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -25,8 +27,8 @@ impl TraceSampler {
         Self { below: (ratio.clamp(0.0, 1.0) * ALL as f64) as u64 }
     }
 
-    /// The span of a call within that of its caller, or the first one of a new trace. `None` if the system has no random
-    /// bytes.
+    /// Returns the trace context of a call: a child of its caller's span, or the root of a new
+    /// trace. Returns `None` if the system provides no random bytes.
     pub fn begin(self, caller: Option<&TraceContext>) -> Option<TraceContext> {
         let mut random = [0; 24];
         getrandom::fill(&mut random).ok()?;

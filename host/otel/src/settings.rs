@@ -1,4 +1,4 @@
-//! Where telemetry goes, and which.
+//! The settings of telemetry.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,36 +7,37 @@ use url::Url;
 
 use crate::headers::ExportHeaders;
 
-/// Where telemetry goes, and which.
+/// The settings of telemetry: its destination and contents.
 #[derive(Clone, Debug)]
 pub struct OtelSettings {
-    /// The base URL of the receiver, `http` or `https`: [`OtelSettings::check_endpoint`] says what it may be. The path of
-    /// each signal, such as `v1/traces`, is added.
+    /// Base URL of the receiver, as accepted by [`OtelSettings::check_endpoint`]. The path of each
+    /// signal, such as `v1/traces`, is appended.
     pub endpoint: Url,
-    /// Fields that each request has, such as credentials.
+    /// Additional headers of each request, such as credentials.
     pub headers: ExportHeaders,
-    /// Files of certificates (PEM) that are trusted beside those of the system.
+    /// PEM files with certificates that are trusted in addition to those of the system.
     pub ca: Vec<PathBuf>,
-    /// How long a request may take in all, from connecting to the end of the response.
+    /// Timeout of a request, from connecting to the end of the response.
     pub timeout: Duration,
-    /// Time between two reports of metrics.
+    /// Interval between two metrics reports.
     pub interval: Duration,
-    /// Whether spans are sent.
+    /// If set, spans are sent.
     pub traces: bool,
-    /// Whether metrics are sent.
+    /// If set, metrics are sent.
     pub metrics: bool,
-    /// Whether lines of the log are sent.
+    /// If set, log lines are sent.
     pub logs: bool,
-    /// What the server says of itself: attributes of the resource by their names.
+    /// The resource attributes of the server, by name.
     pub resource: Vec<(String, String)>,
 }
 
 impl OtelSettings {
-    /// Whether telemetry can be sent to this URL.
+    /// Checks whether telemetry can be sent to this URL.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, as what was expected. It does not repeat the URL, which may have a password.
+    /// Returns a message that states the expected form. It does not contain the URL, which may
+    /// include a password.
     pub fn check_endpoint(endpoint: &Url) -> Result<(), String> {
         if !matches!(endpoint.scheme(), "http" | "https") || endpoint.host_str().is_none() {
             return Err("expected a URL with http or https, such as \"http://127.0.0.1:4318\"".to_owned());
@@ -50,11 +51,11 @@ impl OtelSettings {
         Ok(())
     }
 
-    /// Reads the files of certificates.
+    /// Checks the certificate files.
     ///
     /// # Errors
     ///
-    /// Which one cannot be used, and why.
+    /// Returns the invalid file and the reason.
     pub fn check_ca(files: &[PathBuf]) -> Result<(), String> {
         toolbay_outgoing::ConnectorOptions { extra_ca: files.to_vec(), proxy: None }.check()
     }

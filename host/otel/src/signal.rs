@@ -1,21 +1,22 @@
-//! The three kinds of telemetry.
+//! The three signals of OpenTelemetry.
 
-/// A kind of telemetry. Each is sent for itself: one that fails holds up no other.
+/// A kind of telemetry. Each kind is sent independently: a failure of one does not delay the
+/// others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalKind {
     /// Spans.
     Traces,
-    /// What is measured.
+    /// Metrics.
     Metrics,
-    /// Lines of the log.
+    /// Log lines.
     Logs,
 }
 
 impl SignalKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::Traces, Self::Metrics, Self::Logs];
 
-    /// The word for it: in metrics, and in the path that OTLP gives it.
+    /// Returns the name of the signal in metrics and in the OTLP path.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Traces => "traces",
@@ -24,7 +25,7 @@ impl SignalKind {
         }
     }
 
-    /// What one of it is called in messages.
+    /// Returns the plural noun for its items in messages.
     pub(crate) const fn items(self) -> &'static str {
         match self {
             Self::Traces => "spans",

@@ -1,4 +1,4 @@
-//! A span: a piece of work in a trace, with its beginning and its end.
+//! Finished spans.
 
 use std::time::SystemTime;
 
@@ -6,63 +6,63 @@ use toolbay_model::TraceContext;
 
 use crate::value::{AttributeMap, size};
 
-/// A piece of work that has ended.
+/// A span that has ended.
 #[derive(Clone, Debug)]
 pub struct FinishedSpan {
-    /// Its trace and its own id.
+    /// Trace id and span id.
     pub own: TraceContext,
-    /// The span that it is a part of: 16 hexadecimal digits. `None` for the first one of a trace.
+    /// Id of the parent span: 16 hexadecimal digits. `None` for the root of a trace.
     pub parent: Option<String>,
-    /// Whether that one is another program's.
+    /// True if the parent span belongs to another program.
     pub parent_is_remote: bool,
-    /// What is done. There must be few names.
+    /// Name of the operation, which must have low cardinality.
     pub name: String,
-    /// Which side of a request it is.
+    /// Side of a request that the span represents.
     pub kind: SpanSide,
-    /// When it began.
+    /// Start time.
     pub began: SystemTime,
-    /// When it ended.
+    /// End time.
     pub ended: SystemTime,
-    /// What is known of it.
+    /// Attributes of the span.
     pub attributes: AttributeMap,
-    /// What happened during it.
+    /// Events during the span.
     pub events: Vec<SpanEvent>,
-    /// How it ended.
+    /// Status of the span.
     pub status: SpanStatus,
 }
 
-/// Which side of a request a span is.
+/// The side of a request that a span represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanSide {
-    /// It answers a request.
+    /// The span handles a request.
     Server,
-    /// It sends one, and waits for the response.
+    /// The span sends a request and waits for the response.
     Client,
-    /// None.
+    /// The span is internal to the program.
     Internal,
 }
 
-/// Something that happened at one moment of a span.
+/// An event at one moment of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpanEvent {
-    /// When it happened.
+    /// Time of the event.
     pub at: SystemTime,
-    /// What it is.
+    /// Name of the event.
     pub name: &'static str,
 }
 
-/// How a span ended.
+/// The status of a span.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum SpanStatus {
-    /// Nothing went wrong.
+    /// No error occurred.
     #[default]
     Unset,
-    /// It failed, for this reason, which may be empty.
+    /// The operation failed. The reason may be empty.
     Error(String),
 }
 
 impl FinishedSpan {
-    /// Bytes that it takes in memory, or a little more.
+    /// Returns the approximate memory size, in bytes. Never too small.
     pub(crate) fn size(&self) -> usize {
         let texts = [&self.own.trace, &self.own.span, &self.name].map(String::len).iter().sum::<usize>();
         let optional = [&self.parent, &self.own.state, &self.own.baggage];

@@ -1,4 +1,4 @@
-//! What takes telemetry in.
+//! The entry point of the crate, which accepts telemetry.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -14,20 +14,20 @@ use crate::signal::SignalKind;
 use crate::span::FinishedSpan;
 use crate::timing::ExportTiming;
 
-/// Spans that wait to be sent, and lines of the log.
+/// Maximum number of queued spans, and of queued log events.
 const MOST: usize = 4096;
 
-/// Bytes of memory that each of these kinds may take while it waits.
+/// Maximum memory size of queued spans, and of queued log events, in bytes.
 const ROOM: usize = 8 << 20;
 
-/// Takes telemetry in, from any thread and without waiting. Cheap to clone.
+/// Accepts telemetry from any thread, without waiting. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Telemetry {
     inner: Arc<TelemetryIntake>,
 }
 
 impl Telemetry {
-    /// What takes telemetry for these settings. Nothing is sent before [`Telemetry::start`].
+    /// Creates an instance with these settings. Nothing is sent before [`Telemetry::start`].
     pub fn new(settings: OtelSettings) -> Self {
         Self::timed(settings, ExportTiming::default())
     }
@@ -38,11 +38,11 @@ impl Telemetry {
         Self { inner: Arc::new(TelemetryIntake { settings, timing, started, spans, records, reports_lost }) }
     }
 
-    /// Starts the thread that sends. `measure` tells what is measured; it may block for a moment.
+    /// Starts the exporter thread. `measure` returns the current metrics and may block briefly.
     ///
     /// # Errors
     ///
-    /// The system has no thread for it, or a file of certificates cannot be used.
+    /// Returns the reason if the thread cannot be started or a certificate file is invalid.
     pub fn start(
         &self,
         measure: impl Fn() -> Vec<MetricFamily> + Send + Sync + 'static,
@@ -50,24 +50,24 @@ impl Telemetry {
         start(Arc::clone(&self.inner), Arc::new(measure))
     }
 
-    /// What is sent.
+    /// Returns the settings.
     pub fn settings(&self) -> &OtelSettings {
         &self.inner.settings
     }
 
-    /// Takes a span that has ended.
+    /// Queues a finished span.
     pub fn span(&self, span: FinishedSpan) {
         let size = span.size();
         self.inner.spans.push(span, size);
     }
 
-    /// Takes a line of the log.
+    /// Queues a log event.
     pub fn record(&self, record: LogEvent) {
         let size = record.size();
         self.inner.records.push(record, size);
     }
 
-    /// How much of each signal was lost since the beginning: spans, reports of metrics and lines of the log.
+    /// Returns the number of lost items of each signal: spans, metrics reports and log events.
     pub fn lost(&self) -> [(SignalKind, u64); 3] {
         let inner = &self.inner;
         [

@@ -1,4 +1,4 @@
-//! Against a collector that decodes and checks what it gets, and against such that do not do what they should.
+//! Tests against a collector that decodes and checks requests, and against faulty collectors.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant, SystemTime};
@@ -31,7 +31,7 @@ fn settings(endpoint: &str) -> OtelSettings {
     }
 }
 
-/// Nothing is waited for, but for the collector.
+/// No delays, but long deadlines for the collector.
 fn timing() -> ExportTiming {
     ExportTiming { delay: SOON, first: SOON, longest: SOON, patience: DEADLINE, end: DEADLINE }
 }
@@ -183,7 +183,7 @@ fn what_is_left_is_sent_at_the_end() {
     let collector = Collector::start();
     let never = ExportTiming { delay: Duration::from_hours(1), ..timing() };
     let (telemetry, ending) = started(OtelSettings { interval: never.delay, ..settings(&collector.url()) }, never);
-    // Not as many as are sent at once.
+    // Fewer than fit in one request.
     (0..500).for_each(|_| telemetry.span(span("a")));
     telemetry.record(record("a"));
     drop(ending);
@@ -278,7 +278,7 @@ fn who_never_answers_is_left_in_time_and_what_finds_no_room_is_counted() {
     }
     assert!(begun.elapsed() < Duration::from_secs(5), "nobody waits: {:?}", begun.elapsed());
     collector.until("it is tried again", |received| received.requests.len() >= 3);
-    // One request is on its way.
+    // One request is in flight.
     let waiting = telemetry.lost()[0].1;
     assert!((10_000 - 4096 - 512..=10_000 - 4096).contains(&waiting), "{waiting}");
     drop(ending);
@@ -293,7 +293,7 @@ fn one_that_is_gone_and_comes_back_gets_what_was_kept() {
     let settings = OtelSettings { metrics: false, ..settings(&format!("http://{address}")) };
     let (telemetry, ending) = started(settings, timing());
     (0..700).for_each(|_| telemetry.span(span("a")));
-    // Another test may have the port by now.
+    // Another test may have taken the port.
     let Ok(listener) = TcpListener::bind(address) else { return };
     let collector = Collector::on(listener, Manner::Take);
     collector.until("all", |received| received.spans.len() == 700);
@@ -303,7 +303,7 @@ fn one_that_is_gone_and_comes_back_gets_what_was_kept() {
 
 #[test]
 fn one_signal_that_is_refused_holds_up_no_other() {
-    // A collector for traces alone answers so.
+    // A collector that only accepts traces responds like this.
     let collector = Collector::with(Manner::Ignore);
     let settings = OtelSettings { timeout: DEADLINE, ..settings(&collector.url()) };
     let (telemetry, ending) = started(settings, ExportTiming { end: SOON, ..timing() });

@@ -1,19 +1,19 @@
-//! How long what is sent waits for others, for another try, and at the end.
+//! Delays and timeouts of the exporter.
 
 use std::time::Duration;
 
-/// How long things wait.
+/// Delays and timeouts of the exporter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExportTiming {
-    /// How long an item waits for others.
+    /// Time that an item waits for further items of the same request.
     pub(crate) delay: Duration,
-    /// The first wait after a failure.
+    /// Initial retry delay.
     pub(crate) first: Duration,
-    /// The longest one.
+    /// Maximum retry delay.
     pub(crate) longest: Duration,
-    /// For how long the same request is sent again.
+    /// Time after which a request is no longer retried.
     pub(crate) patience: Duration,
-    /// How long the end of the server waits for what is left to be sent.
+    /// Time limit for sending the remaining items when the server ends.
     pub(crate) end: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! TLS with the receiver.
+//! TLS client for the connection to the receiver.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,11 +6,12 @@ use std::sync::Arc;
 use rustls::ClientConfig;
 use tokio_rustls::TlsConnector;
 
-/// The client's side of TLS 1.2 and 1.3. Blocks: it reads certificates.
+/// Creates a TLS 1.2 and 1.3 client that also trusts the certificates in the files `extra`. Blocks,
+/// because it reads the files.
 ///
 /// # Errors
 ///
-/// Which file of certificates cannot be used and why.
+/// Returns the invalid certificate file and the reason.
 pub(crate) fn connector(extra: &[PathBuf]) -> Result<TlsConnector, String> {
     let roots = toolbay_outgoing::roots(extra)?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());

@@ -1,30 +1,30 @@
-//! What attributes say.
+//! Attribute values.
 
 use std::borrow::Cow;
 
-/// What an attribute says.
+/// The value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AttributeValue {
-    /// A text.
+    /// A string.
     Text(String),
     /// An integer.
     Whole(i64),
-    /// A number.
+    /// A floating-point number.
     Real(f64),
-    /// Yes or no.
+    /// A boolean.
     Flag(bool),
 }
 
-/// Attributes by their names, each at most once.
+/// Attributes by name, with unique names.
 pub type AttributeMap = Vec<(Cow<'static, str>, AttributeValue)>;
 
 impl AttributeValue {
-    /// A count. One beyond the range of OTLP becomes its largest.
+    /// Converts a count. A count beyond the range of OTLP is saturated.
     pub fn count(count: u64) -> Self {
         Self::Whole(i64::try_from(count).unwrap_or(i64::MAX))
     }
 
-    /// Bytes that it has beside itself.
+    /// Returns the size of its heap memory, in bytes.
     fn size(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -45,7 +45,7 @@ impl From<String> for AttributeValue {
     }
 }
 
-/// Bytes that attributes take in memory.
+/// Returns the memory size of attributes, in bytes.
 pub(crate) fn size(attributes: &AttributeMap) -> usize {
     let own = attributes.capacity() * size_of::<(Cow<'_, str>, AttributeValue)>();
     own + attributes.iter().map(|(name, value)| name.len() + value.size()).sum::<usize>()

@@ -1,4 +1,4 @@
-//! What errors of the libraries mean.
+//! Conversion of library errors to [`SendError`].
 
 use std::error::Error;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 use crate::error::SendError;
 use crate::tls;
 
-/// What an error of hyper means. `body` says whether the head of the response was there already.
+/// Classifies an error of hyper. `body` is true if the head of the response had already arrived.
 pub(crate) fn of_hyper(error: &hyper::Error, body: bool) -> SendError {
     let details = chain(error);
     let mut source: Option<&(dyn Error + 'static)> = error.source();
@@ -47,19 +47,19 @@ fn of_io(error: &io::Error, body: bool) -> SendError {
     let details = chain(error);
     match error.kind() {
         io::ErrorKind::UnexpectedEof if body => SendError::Incomplete(details),
-        // What hyper says of a malformed chunk, or of too many trailers.
+        // The errors of hyper for a malformed chunk, or for too many trailers.
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => SendError::Protocol(details),
         _ => SendError::Reset(details),
     }
 }
 
-/// The error and its causes, in one line.
+/// Returns the error and its causes on one line.
 fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
         let cause_text = cause.to_string();
-        // Some repeat what they were caused by.
+        // Some errors already include the message of their cause.
         if !text.ends_with(&cause_text) {
             text = format!("{text}: {cause_text}");
         }

@@ -1,4 +1,4 @@
-//! HTTP on one connection.
+//! HTTP/1.1 and HTTP/2 on one connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,24 +21,29 @@ use crate::upload::UploadBody;
 use crate::wire::{MeteredTransport, ReadAllowance};
 use crate::work::{ConnectionDriver, DriverLease, beside};
 
-/// At most this many requests at once on a connection of HTTP/2. If the server takes fewer, the others wait there.
+/// Maximum number of concurrent requests on an HTTP/2 connection. If the server allows fewer, the
+/// other requests wait in the connection.
 pub(crate) const STREAMS: usize = 16;
-/// How much of a response arrives before somebody reads it, in bytes.
+/// Size of the flow-control window of a stream, in bytes: the part of a response that is received
+/// before it is read.
 const STREAM_WINDOW: u32 = 256 * 1024;
-/// As much for all streams of a connection: one that nobody reads never stops the others.
+/// Size of the flow-control window of a connection, in bytes. It covers all streams, so an unread
+/// stream never blocks the others.
 const CONNECTION_WINDOW: u32 = STREAM_WINDOW * 16;
-/// How much of a request's body waits to be written, in bytes.
+/// Maximum size of the part of a request body that waits to be written, in bytes.
 const SEND_BUFFER: usize = 128 * 1024;
-/// How often a server may reset streams, or make us reset them, before its connection is closed. An attack resets
-/// thousands of them.
+/// Maximum number of streams that a server can reset, or cause the client to reset, before its
+/// connection is closed. An attack resets thousands of them.
 const RESETS: usize = 64;
-/// How long to wait for a connection that should be idle. One that is not, still sends its last request.
+/// Timeout for a connection that should be idle. If it is exceeded, the connection is still sending
+/// its last request.
 const SETTLE: Duration = Duration::from_millis(50);
-/// What a server may send before the body of a response: its head and interim responses.
+/// Maximum number of bytes that a server can send before the body of a response: its head and
+/// interim responses.
 const BEFORE_BODY: usize = 2 * HEAD;
 
-/// The place of a connection among those that its plugin may have open, and the room for its socket. Both are free again when
-/// this is dropped.
+/// The permit of a connection within the limit of its plugin, and the reservation for its socket.
+/// Both are released on drop.
 #[derive(Debug)]
 pub(crate) struct ConnectionSlot {
     permit: Option<OwnedSemaphorePermit>,
@@ -51,7 +56,7 @@ impl ConnectionSlot {
         Self { permit: Some(permit), room: None, changed }
     }
 
-    /// With room for its socket.
+    /// Adds the reservation for the socket.
     pub(crate) fn with(mut self, room: SocketReservation) -> Self {
         self.room = Some(room);
         self
@@ -66,12 +71,13 @@ impl Drop for ConnectionSlot {
     }
 }
 
-/// Runs the tasks of one connection. All of them end with it, and each holds its slot until then.
+/// Executor for the tasks of one connection. All of them end with the connection, and each holds
+/// the connection's slot until then.
 #[derive(Clone)]
 pub(crate) struct ConnectionTasks {
-    /// Closes the connection from here.
+    /// Closes the connection locally.
     pub(crate) close: CancellationToken,
-    /// The connection has ended, whoever closed it.
+    /// Cancelled when the connection has ended, no matter which side closed it.
     pub(crate) ended: CancellationToken,
     slot: Arc<ConnectionSlot>,
 }
@@ -96,7 +102,7 @@ where
     }
 }
 
-/// Sends requests on a connection.
+/// The sender of requests on a connection.
 #[derive(Debug)]
 pub(crate) enum RequestSender {
     Http1(http1::SendRequest<UploadBody>),
@@ -108,7 +114,7 @@ impl RequestSender {
         matches!(self, Self::Http2(_))
     }
 
-    /// Whether the connection takes a request now.
+    /// Waits briefly, and returns whether the connection accepts a request.
     pub(crate) async fn ready(&mut self, loan: Option<&DriverLease>) -> bool {
         match self {
             Self::Http1(sender) => matches!(timeout(SETTLE, beside(loan, sender.ready())).await, Ok(Ok(()))),
@@ -116,7 +122,7 @@ impl RequestSender {
         }
     }
 
-    /// Sends a request, and waits for the head of its response.
+    /// Sends a request and waits for the head of its response.
     pub(crate) async fn send(
         &mut self,
         request: Request<UploadBody>,
@@ -128,15 +134,16 @@ impl RequestSender {
     }
 }
 
-/// A connection that speaks HTTP.
+/// An established HTTP connection.
 pub(crate) struct HttpConnection {
     pub(crate) sender: RequestSender,
     pub(crate) allowance: ReadAllowance,
-    /// What has to be polled for the connection to do anything. It ends with the connection.
+    /// The future that must be polled for the connection to make progress. It ends with the
+    /// connection.
     pub(crate) work: Arc<ConnectionDriver>,
 }
 
-/// Begins to speak HTTP.
+/// Performs the HTTP handshake on a transport.
 pub(crate) async fn establish(
     connected: NegotiatedTransport,
     tasks: &ConnectionTasks,
@@ -157,7 +164,7 @@ pub(crate) async fn establish(
             .handshake(io)
             .await
             .map_err(failed)?;
-        // Requests get the error as well.
+        // Requests also receive the error.
         let work = ConnectionDriver::new(async { drop(connection.await) });
         Ok(HttpConnection { sender: RequestSender::Http2(sender), allowance, work })
     } else {
@@ -173,7 +180,8 @@ pub(crate) async fn establish(
     }
 }
 
-/// Bounds what may come before the body of the next response. HTTP/2 mixes several of them, and bounds each head.
+/// Limits the bytes before the body of the next response. HTTP/2 interleaves several responses, and
+/// limits each head itself.
 pub(crate) fn expect_head(sender: &RequestSender, allowance: &ReadAllowance) {
     if !sender.is_http2() {
         allowance.set(BEFORE_BODY);

@@ -1,4 +1,4 @@
-//! What all plugins of a server share: certificates, names, the proxy.
+//! The state that all plugins of a server share: certificates, resolver, proxy, sockets.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -18,32 +18,34 @@ use crate::resolve::NameResolver;
 use crate::sockets::SocketBudget;
 use crate::{roots, tls};
 
-/// How a server reaches others. It has no `Debug`: the URL of a proxy may contain a password.
+/// Options for outgoing connections of a server. `Debug` does not show the URL of the proxy, which
+/// can contain a password.
 #[derive(Clone, Default)]
 pub struct ConnectorOptions {
-    /// Files of certificates (PEM) that are trusted beside those of the system.
+    /// PEM files of certificates that are trusted in addition to those of the system.
     pub extra_ca: Vec<PathBuf>,
-    /// An HTTP proxy, `http://[user:password@]host[:port]`, that every request goes through: https through a tunnel
-    /// (CONNECT), http with the whole URL.
+    /// An HTTP proxy, `http://[user:password@]host[:port]`, that forwards every request: https
+    /// through a tunnel (CONNECT), http with the absolute URL.
     ///
-    /// The proxy resolves the names. An IP literal is filtered here; which addresses names may lead to, the proxy has
-    /// to filter. The address of the proxy itself is the operator's choice and is not filtered.
+    /// The proxy resolves the names. An IP literal is filtered here, but the proxy must filter the
+    /// addresses of names. The address of the proxy itself is the operator's choice and is not
+    /// filtered.
     pub proxy: Option<Url>,
 }
 
 impl ConnectorOptions {
-    /// Reads the files of certificates, and not those of the system.
+    /// Validates the options. Reads the certificate files, but not the certificates of the system.
     ///
     /// # Errors
     ///
-    /// As [`HttpConnector::new`].
+    /// Returns the same errors as [`HttpConnector::new`].
     pub fn check(&self) -> Result<(), String> {
         self.proxy.as_ref().map(ProxySettings::parse).transpose()?;
         roots::check(&self.extra_ca)
     }
 }
 
-/// Without the password that the URL of the proxy may have.
+/// Omits the proxy's URL, which can contain a password.
 impl fmt::Debug for ConnectorOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ConnectorOptions")
@@ -53,7 +55,7 @@ impl fmt::Debug for ConnectorOptions {
     }
 }
 
-/// The server's part of every request.
+/// Creates connections to origins for all plugins of a server.
 pub struct HttpConnector {
     tls: Arc<ClientConfig>,
     lookups: LookupLimiter,
@@ -61,24 +63,24 @@ pub struct HttpConnector {
     pub(crate) sockets: SocketBudget,
 }
 
-/// A connection of bytes.
+/// A bidirectional byte stream.
 pub(crate) trait ByteTransport: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteTransport for T {}
 
-/// A connection, and what to speak on it.
+/// A connected transport with its negotiated protocol.
 pub(crate) struct NegotiatedTransport {
     pub(crate) transport: Box<dyn ByteTransport>,
     pub(crate) http2: bool,
 }
 
 impl HttpConnector {
-    /// Reads the certificates. This blocks, and is done once. All plugins together have at most so many `sockets`, at
-    /// least one.
+    /// Creates a connector and reads the certificates. This blocks, and happens once. All plugins
+    /// together have at most `sockets` sockets, and at least one.
     ///
     /// # Errors
     ///
-    /// Which file cannot be used and why, or what is wrong with the proxy's URL.
+    /// Returns an error if a certificate file cannot be used, or if the proxy's URL is invalid.
     pub fn new(
         options: &ConnectorOptions,
         resolver: Arc<dyn NameResolver>,
@@ -89,12 +91,14 @@ impl HttpConnector {
         Ok(Arc::new(Self { tls, lookups: LookupLimiter::new(resolver), proxy, sockets: SocketBudget::new(sockets) }))
     }
 
-    /// The proxy that requests over plain http are written for.
+    /// Returns the proxy to which a request for this origin must be addressed: requests over plain
+    /// http, if a proxy is set.
     pub(crate) fn proxy_for(&self, origin: &UrlOrigin) -> Option<&ProxySettings> {
         self.proxy.as_ref().filter(|_| origin.scheme == UrlScheme::Http)
     }
 
-    /// Connects to an origin, or to the proxy on its behalf. The caller has room for one socket.
+    /// Connects to an origin, or to the proxy on its behalf. The caller has the reservation for one
+    /// socket.
     pub(crate) async fn connect(
         &self,
         origin: &UrlOrigin,
@@ -140,7 +144,7 @@ impl HttpConnector {
     }
 }
 
-/// What `step` results in, or `late` if it is not over by then.
+/// Returns the result of `step`, or the error `late` if it does not finish by `until`.
 pub(crate) async fn within<T>(
     until: Instant,
     late: SendError,

@@ -1,4 +1,4 @@
-//! Connects to one of several addresses.
+//! Connecting to one of several addresses.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,20 +14,21 @@ use toolbay_policy::{AddressRange, choose};
 use crate::error::SendError;
 use crate::sockets::SocketBudget;
 
-/// At most this many addresses are tried. A name can have any number of them.
+/// Maximum number of addresses that are tried. A name can have any number of them.
 const ADDRESSES: usize = 8;
-/// How long an attempt has before the next one begins beside it (RFC 8305, section 8).
+/// Delay before the next attempt starts in parallel (RFC 8305, section 8).
 const HEAD_START: Duration = Duration::from_millis(250);
 
-/// Connects to the first address that answers. They are tried in their order, IPv4 and IPv6 in turns, each with a head
-/// start before the next one (RFC 8305). The caller has room for one socket; attempts beside each other need more, and if there
-/// is none, come one after the other.
+/// Connects to the first address that accepts a connection. Addresses are tried in their order,
+/// with IPv4 and IPv6 alternating, and each has a head start before the next one (RFC 8305). The
+/// caller has the reservation for one socket. Parallel attempts need further reservations; without
+/// them, attempts are sequential.
 pub(crate) async fn dial(addresses: &[IpAddr], port: u16, sockets: &SocketBudget) -> Result<TcpStream, SendError> {
     let mut waiting = in_turns(addresses);
     let mut attempts = FuturesUnordered::new();
     let mut failure = SendError::NoAddress;
     loop {
-        // The first one has the caller's room.
+        // The first attempt uses the caller's reservation.
         let room = if attempts.is_empty() { None } else { sockets.spare() };
         if (attempts.is_empty() || room.is_some())
             && let Some(address) = waiting.pop_front()
@@ -41,7 +42,8 @@ pub(crate) async fn dial(addresses: &[IpAddr], port: u16, sockets: &SocketBudget
         tokio::select! {
             attempt = attempts.next() => match attempt {
                 Some((Ok(stream), _)) => {
-                    // Requests are written whole: waiting for more of them would only delay them.
+                    // Requests are written in one piece, so Nagle's algorithm would only delay
+                    // them.
                     let _slower_without = stream.set_nodelay(true);
                     return Ok(stream);
                 }
@@ -53,7 +55,8 @@ pub(crate) async fn dial(addresses: &[IpAddr], port: u16, sockets: &SocketBudget
     }
 }
 
-/// The first addresses, IPv4 and IPv6 in turns, beginning with the kind of the first one.
+/// Returns the first addresses, with IPv4 and IPv6 alternating, starting with the family of the
+/// first address.
 fn in_turns(addresses: &[IpAddr]) -> VecDeque<IpAddr> {
     let first_is_v6 = addresses.first().is_some_and(IpAddr::is_ipv6);
     let (mut these, mut others): (VecDeque<IpAddr>, VecDeque<IpAddr>) =
@@ -68,7 +71,8 @@ fn in_turns(addresses: &[IpAddr]) -> VecDeque<IpAddr> {
     turns
 }
 
-/// Whether the peer of a socket may be connected to: what was chosen before is checked where it counts.
+/// Checks that connections to the peer of a socket are allowed. The addresses were filtered before;
+/// this checks the address that is actually used.
 pub(crate) fn check(stream: &TcpStream, opened: &[AddressRange]) -> Result<(), SendError> {
     let peer = stream.peer_addr().map_err(|error| SendError::Reset(error.to_string()))?;
     choose(&[peer.ip()], opened).map(drop).map_err(SendError::Addresses)

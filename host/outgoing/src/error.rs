@@ -1,20 +1,21 @@
-//! Why a request has no response, or a response no end.
+//! Errors of requests and of response bodies.
 
 use thiserror::Error;
 use toolbay_policy::{AddressesRefused, DenialReason};
 
 use crate::meter::ExceededLimit;
 
-/// Why a request has no response, or why its body ended early.
+/// The reason why a request has no response, or why the body of the response ended early.
 ///
-/// The text is for the model: it names no address, and nothing of the host. [`SendError::details`] is for the operator.
-/// Each variant names the `error-code` of `wasi:http/types` that says the same to a guest.
+/// The message is for the model: it contains no address, and no information about the host.
+/// [`SendError::details`] is for the operator. The documentation of each variant ends with the
+/// corresponding `error-code` of `wasi:http/types`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SendError {
     /// No rule allows the request. `HTTP-request-denied`.
     #[error("{0}")]
     Denied(DenialReason),
-    /// The field `Host` names another host than the address of the request. `HTTP-request-denied`.
+    /// The field `Host` has another host than the URL of the request. `HTTP-request-denied`.
     #[error("The `Host` header must name the host of the request's address, or be left out.")]
     HostHeader,
     /// The fields or the target of the request are too long. `HTTP-request-header-section-size`.
@@ -23,14 +24,15 @@ pub enum SendError {
     /// The field `Content-Length` is not one number. `HTTP-request-body-size`.
     #[error("The `Content-Length` header of the request must be one decimal number.")]
     ContentLength,
-    /// The body of the request has another length than its `Content-Length`, in bytes. `HTTP-request-body-size`.
+    /// The body of the request has another length than its `Content-Length`, in bytes.
+    /// `HTTP-request-body-size`.
     #[error("The body of the request does not have the {0} bytes that its `Content-Length` header declares.")]
     RequestBodyLength(u64),
-    /// The guest's body failed: it was not finished, for instance. `internal-error`.
+    /// The guest's body failed; for example, it was not finished. `internal-error`.
     #[error("The body of the request was not completed.")]
     RequestBody(String),
-    /// The call has used up its requests or its bytes. `HTTP-request-denied` for requests, and for bytes
-    /// `HTTP-request-body-size` or `HTTP-response-body-size`.
+    /// The call has used all of its requests or bytes. `HTTP-request-denied` for requests, and
+    /// `HTTP-request-body-size` or `HTTP-response-body-size` for bytes.
     #[error("{}", match .0 {
         ExceededLimit::Requests => "This call has sent as many HTTP requests as it may.",
         ExceededLimit::Bytes => "The HTTP requests of this call have sent and received as many bytes as they may.",
@@ -50,29 +52,29 @@ pub enum SendError {
     #[error("The name of the host could not be resolved in time.")]
     ResolveTimeout,
 
-    /// All connections of the plugin are in use, and none became free within the timeout for connecting.
-    /// `connection-limit-reached`.
+    /// All connections of the plugin are in use, and none became free within the timeout for
+    /// connecting. `connection-limit-reached`.
     #[error("This tool has as many connections open as it may, and none became free in time.")]
     NoConnection,
-    /// All plugins together have as many connections open as the process can, and none became free within the timeout for
-    /// connecting. `connection-limit-reached`.
+    /// All plugins together have the maximum number of open connections, and none became free
+    /// within the timeout for connecting. `connection-limit-reached`.
     #[error("The server has as many connections open as it may, and none became free in time.")]
     NoSocket,
-    /// No connection within the timeout. `connection-timeout`.
+    /// No connection was established within the timeout. `connection-timeout`.
     #[error("The host did not accept a connection in time.")]
     ConnectTimeout,
     /// The host refused the connection. `connection-refused`.
     #[error("The host refused the connection.")]
     ConnectionRefused(String),
-    /// There is no way to the host. `destination-unavailable`.
+    /// The host is unreachable. `destination-unavailable`.
     #[error("The host cannot be reached.")]
     Unreachable(String),
-    /// The operator's proxy did not make a connection; its status, or 0 if its response was none.
-    /// `destination-unavailable`.
+    /// The operator's proxy did not establish a connection. Contains the status of its response, or
+    /// 0 if it sent no valid response. `destination-unavailable`.
     #[error("The host cannot be reached: the proxy of the server did not connect to it.")]
     Proxy(u16),
 
-    /// No authority that the server trusts has signed the certificate. `TLS-certificate-error`.
+    /// The certificate was not signed by a trusted authority. `TLS-certificate-error`.
     #[error("The certificate of the host was not issued by a trusted authority.")]
     CertificateUntrusted(String),
     /// The certificate has expired. `TLS-certificate-error`.
@@ -84,7 +86,7 @@ pub enum SendError {
     /// The certificate is for other names. `TLS-certificate-error`.
     #[error("The certificate of the host is for another name.")]
     CertificateName(String),
-    /// Something else is wrong with the certificate. `TLS-certificate-error`.
+    /// The certificate is invalid for another reason. `TLS-certificate-error`.
     #[error("The certificate of the host is not valid.")]
     Certificate(String),
     /// The host ended TLS with an alert. `TLS-alert-received`.
@@ -99,26 +101,27 @@ pub enum SendError {
     #[error("No TLS connection to the host could be established.")]
     Tls(String),
 
-    /// The server was silent before the head of its response. `connection-read-timeout`.
+    /// The server sent nothing before the head of its response. `connection-read-timeout`.
     #[error("The host did not answer in time.")]
     FirstByteTimeout,
-    /// The server was silent in the middle of its response. `connection-read-timeout`.
+    /// The server stopped sending during its response. `connection-read-timeout`.
     #[error("The host stopped sending in the middle of its response.")]
     BetweenBytesTimeout,
-    /// The deadline of the call. `HTTP-response-timeout`.
+    /// The deadline of the call passed. `HTTP-response-timeout`.
     #[error("The time of the call is over.")]
     Deadline,
     /// The connection ended. `connection-terminated`.
     #[error("The connection to the host ended before the response was complete.")]
     Reset(String),
-    /// What the server sent is not HTTP. `HTTP-protocol-error`.
+    /// The server sent data that is not valid HTTP. `HTTP-protocol-error`.
     #[error("The host did not answer with valid HTTP.")]
     Protocol(String),
-    /// The head of the response has more than 64 KiB or 100 fields, or too much came before it.
-    /// `HTTP-response-header-section-size`.
+    /// The head of the response is larger than 64 KiB or has more than 100 fields, or too many
+    /// bytes preceded it. `HTTP-response-header-section-size`.
     #[error("The headers of the response are larger than 64 KiB, or more than 100.")]
     HeadTooLarge,
-    /// The body of the response does not have the length that the response declares. `HTTP-response-incomplete`.
+    /// The body of the response does not have the length that the response declares.
+    /// `HTTP-response-incomplete`.
     #[error("The response is incomplete: its body does not have the declared length.")]
     Incomplete(String),
 }
@@ -130,7 +133,8 @@ impl From<ExceededLimit> for SendError {
 }
 
 impl SendError {
-    /// The name of the `error-code` of `wasi:http/types` that says the same, which is one of a few.
+    /// Returns the name of the corresponding `error-code` of `wasi:http/types`. The names are a
+    /// small fixed set.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Denied(_) | Self::HostHeader | Self::Meter(ExceededLimit::Requests) => "HTTP-request-denied",
@@ -162,7 +166,8 @@ impl SendError {
         }
     }
 
-    /// What the operator's log can say beyond the text, in a few words. `None` if there is no more to say.
+    /// Returns details for the operator's log in addition to the message, or `None` if there are
+    /// none.
     pub fn details(&self) -> Option<String> {
         match self {
             Self::Denied(denied) => denied.remedy().map(|remedy| format!("to allow it: {remedy}")),

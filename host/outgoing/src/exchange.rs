@@ -1,4 +1,4 @@
-//! What the two halves of a request know of each other.
+//! State that the two halves of a request share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -7,14 +7,15 @@ use tokio::time::Instant;
 
 use crate::error::SendError;
 
-/// The state that the body of a request shares with whoever waits for the response.
+/// The state that the body of a request shares with the task that waits for the response.
 #[derive(Debug)]
 pub(crate) struct UploadState {
-    /// Why the body of the request failed. The error that this causes elsewhere says less.
+    /// The reason why the body of the request failed. Other errors that result from it are less
+    /// specific.
     fault: OnceLock<SendError>,
-    /// Since when it is the server's turn. `None` while the guest has to write more of its body.
+    /// Start of the wait for the server. `None` while the guest must write more of its body.
     servers_turn: Mutex<Option<Instant>>,
-    /// Whether nothing of the request is left to send.
+    /// True if the whole request has been sent.
     sent: AtomicBool,
 }
 
@@ -23,27 +24,27 @@ impl UploadState {
         Self { fault: OnceLock::new(), servers_turn: Mutex::new(Some(Instant::now())), sent: AtomicBool::new(false) }
     }
 
-    /// Remembers why the request failed. The first reason stays.
+    /// Records the reason why the request failed. The first reason takes precedence.
     pub(crate) fn fail(&self, error: SendError) {
         let _first_one_stays = self.fault.set(error);
     }
 
-    /// Why the request failed, or else this error.
+    /// Returns the recorded reason why the request failed, or `error` if there is none.
     pub(crate) fn fault_or(&self, error: SendError) -> SendError {
         self.fault.get().cloned().unwrap_or(error)
     }
 
-    /// The guest has to write more.
+    /// Records that the guest must write more of the body.
     pub(crate) fn wait_for_guest(&self) {
         *self.servers_turn.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// The server has to take in what was written, or to answer.
+    /// Records that the server must accept written data, or respond.
     pub(crate) fn wait_for_server(&self) {
         *self.servers_turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
-    /// Since when it is the server's turn. `None` if it is the guest's.
+    /// Returns the start of the wait for the server, or `None` while the guest must write more.
     pub(crate) fn servers_turn(&self) -> Option<Instant> {
         *self.servers_turn.lock().unwrap_or_else(PoisonError::into_inner)
     }

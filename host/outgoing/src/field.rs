@@ -1,26 +1,27 @@
-//! The fields of heads.
+//! Header fields.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
-/// Longest head of a request or a response, in bytes.
+/// Maximum size of the head of a request or a response, in bytes.
 pub(crate) const HEAD: usize = 64 * 1024;
-/// The most fields of a response.
+/// Maximum number of fields of a response.
 pub(crate) const FIELDS: usize = 100;
 
-/// Fields that are about one connection (RFC 9110, section 7.6.1), and what HTTP/1.1 frames messages with. The host
-/// makes the connections, so these are its own.
+/// Fields that apply to one connection (RFC 9110, section 7.6.1), and the fields that frame
+/// messages in HTTP/1.1. The host manages the connections, so it sets these fields itself.
 const HOP: [HeaderName; 5] =
     [header::CONNECTION, header::TE, header::TRANSFER_ENCODING, header::UPGRADE, HeaderName::from_static("keep-alive")];
 
-/// Removes what is about one connection: the fields of [`HOP`], those that `Connection` lists, and what speaks to
-/// proxies.
+/// Removes fields that apply to one connection: the fields of [`HOP`], those that `Connection`
+/// lists, and those for proxies.
 pub(crate) fn remove_hop_by_hop(fields: &mut HeaderMap) {
     let listed = |value: &HeaderValue| -> Vec<HeaderName> {
         let names = value.as_bytes().split(|byte| *byte == b',');
         names.filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok()).collect()
     };
     let mut names: Vec<HeaderName> = fields.get_all(header::CONNECTION).iter().flat_map(listed).collect();
-    // A request whose `Connection` lists these would lose what the host checks or adds.
+    // Otherwise a request whose `Connection` lists these would lose fields that the host checks or
+    // adds.
     names.retain(|name| ![header::CONTENT_LENGTH, header::HOST, header::AUTHORIZATION].contains(name));
     let of_proxies = |name: &&HeaderName| name.as_str().starts_with("proxy-") || name.as_str() == "http2-settings";
     names.extend(fields.keys().filter(of_proxies).cloned());
@@ -29,7 +30,7 @@ pub(crate) fn remove_hop_by_hop(fields: &mut HeaderMap) {
     }
 }
 
-/// The bytes of fields as HTTP/1.1 writes them: `name: value` with its line ending.
+/// Returns the size of fields in HTTP/1.1, in bytes: `name: value` with its line ending.
 pub(crate) fn bytes(fields: &HeaderMap) -> usize {
     fields.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum()
 }

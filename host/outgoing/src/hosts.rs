@@ -1,4 +1,4 @@
-//! `/etc/hosts`: names that the machine itself knows.
+//! Lookup of names in `/etc/hosts`.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -6,8 +6,8 @@ use std::net::IpAddr;
 
 const FILE: &str = "/etc/hosts";
 
-/// The addresses that the file lists for a name, in its order. There are none if the file cannot be read, as for
-/// `getaddrinfo`.
+/// Returns the addresses that the file lists for a name, in its order. As for `getaddrinfo`, the
+/// result is empty if the file cannot be read.
 pub(crate) fn addresses(name: &str) -> Vec<IpAddr> {
     File::open(FILE).and_then(|file| listed(BufReader::new(file), name)).unwrap_or_default()
 }
@@ -26,7 +26,7 @@ fn listed(mut file: impl BufRead, name: &str) -> io::Result<Vec<IpAddr>> {
     }
 }
 
-/// The address of a line (`ADDRESS NAME… # COMMENT`) that lists the name.
+/// Returns the address of a line (`ADDRESS NAME… # COMMENT`) that lists the name.
 fn address_for(line: &[u8], name: &str) -> Option<IpAddr> {
     let line = std::str::from_utf8(line.split(|byte| *byte == b'#').next()?).ok()?;
     let mut words = line.split_ascii_whitespace();

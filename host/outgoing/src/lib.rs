@@ -1,22 +1,27 @@
-//! The HTTP requests that plugins send: names are resolved, addresses filtered, connections made and kept, TLS spoken,
-//! and everything that a server sends back is bounded.
+//! The HTTP client for plugins: it resolves names, filters addresses, pools connections, negotiates
+//! TLS, and limits everything that a server sends.
 //!
-//! Three lifetimes are three types. [`HttpConnector`] belongs to the server: certificates, resolver, proxy. [`PluginClient`]
-//! belongs to a plugin: its rules and its connections, which no other plugin uses. [`RequestMeter`] belongs to a call.
+//! Three types have three lifetimes. [`HttpConnector`] belongs to the server: certificates,
+//! resolver, proxy. [`PluginClient`] belongs to a plugin: its rules and its connections, which no
+//! other plugin uses. [`RequestMeter`] belongs to a call.
 //!
-//! [`PluginClient::send`] takes the steps in an order that leaves no gap between what is checked and what is done:
+//! [`PluginClient::send`] performs its steps in an order that leaves no gap between check and use:
 //!
-//! 1. The rules decide about the request as the guest wrote it. From then on only the normalised origin is used.
-//! 2. A connection of this plugin for this origin and this [`PoolPartition`] is used again, or a new one is made: the
-//!    name is resolved once, the addresses are filtered, and the connection goes to an address that is left. Nothing
-//!    resolves the name a second time. The address of the socket itself is filtered again.
-//! 3. TLS verifies the name. The request is sent, and counted by the meter as it is.
-//! 4. The head of the response is bounded, its body is handed on as it comes: no faster than it is read.
+//! 1. The rules are applied to the request as the guest wrote it. Afterwards only the normalized
+//!    origin is used.
+//! 2. A connection of this plugin for this origin and this [`PoolPartition`] is reused, or a new
+//!    one is created: the name is resolved once, the addresses are filtered, and the connection is
+//!    made to an allowed address. The name is not resolved a second time. The address of the socket
+//!    itself is filtered again.
+//! 3. TLS verifies the name. The request is sent, and the meter counts it during sending.
+//! 4. The head of the response is limited in size, and its body is forwarded as it arrives, no
+//!    faster than it is read.
 //!
-//! A redirect is a response like others: it is returned, and the guest decides. No variable of the environment names a
-//! proxy. A request is sent again only if nothing of it left the host.
+//! A redirect is returned like any other response, and the guest decides whether to follow it.
+//! Environment variables cannot set a proxy. A request is sent again only if no part of it has left
+//! the host.
 //!
-//! This crate knows nothing of wasmtime, of MCP or of configuration files.
+//! This crate does not depend on wasmtime, MCP or configuration files.
 
 mod cause;
 mod connection;

@@ -1,4 +1,4 @@
-//! How many lookups run at once.
+//! Limits on concurrent name lookups.
 
 use std::io;
 use std::net::IpAddr;
@@ -9,23 +9,25 @@ use tokio::sync::Semaphore;
 use crate::error::SendError;
 use crate::resolve::NameResolver;
 
-/// At most this many lookups of a server at once, for requests and for other connections each. Each may hold one of the
-/// runtime's threads that may block, on which files are read as well: half of these threads stay free.
+/// Maximum number of concurrent lookups of a server. HTTP requests and other connections have
+/// separate limits. Each lookup can occupy one of the runtime's blocking threads, which also read
+/// files: half of these threads stay free.
 const SERVER: usize = 16;
-/// At most this many lookups of a plugin at once, so that one whose names are resolved slowly leaves most to others.
+/// Maximum number of concurrent lookups of a plugin. A plugin with slow lookups leaves most of the
+/// permits to others.
 const PLUGIN: usize = 4;
 
-/// The lookups of the server.
+/// A resolver that limits the concurrent lookups of the server.
 pub struct LookupLimiter {
     resolver: Arc<dyn NameResolver>,
     places: Arc<Semaphore>,
 }
 
-/// The places of a plugin.
+/// The lookup permits of a plugin.
 pub struct PluginLookups(Arc<Semaphore>);
 
 impl PluginLookups {
-    /// Those of one more plugin.
+    /// Creates the permits of one plugin.
     pub fn new() -> Self {
         Self(Arc::new(Semaphore::new(PLUGIN)))
     }
@@ -38,19 +40,21 @@ impl Default for PluginLookups {
 }
 
 impl LookupLimiter {
-    /// Lookups with this resolver.
+    /// Creates a limiter for this resolver.
     pub fn new(resolver: Arc<dyn NameResolver>) -> Self {
         Self { resolver, places: Arc::new(Semaphore::new(SERVER)) }
     }
 
-    /// The addresses of a name, when there is a place for the plugin (if it is for one) and in the server.
+    /// Returns the addresses of a name. Waits for a permit of the plugin, if there is one, and for
+    /// a permit of the server.
     ///
-    /// A lookup that has begun keeps its places until it ends: the thread of `getaddrinfo` cannot be stopped, and a
-    /// guest that gave up early must not get another one for it.
+    /// A lookup holds its permits until it ends, even if the caller gives up. The thread of
+    /// `getaddrinfo` cannot be stopped, so a guest that gives up early must not get another thread.
     ///
     /// # Errors
     ///
-    /// [`SendError::NoAddress`], or [`SendError::Resolve`] with what the resolver said.
+    /// Returns [`SendError::NoAddress`] if the name has no address, and [`SendError::Resolve`] with
+    /// the error of the resolver.
     pub async fn resolve(&self, name: &str, plugin: Option<&PluginLookups>) -> Result<Vec<IpAddr>, SendError> {
         let of_plugin = match plugin {
             Some(PluginLookups(places)) => Some(places.clone().acquire_owned().await.map_err(|_| closed())?),
@@ -76,7 +80,7 @@ fn failed(name: &str, error: &io::Error) -> SendError {
     SendError::Resolve(format!("{name}: {error}"))
 }
 
-/// No semaphore here is ever closed.
+/// Returns the error for a closed semaphore. The semaphores in this module are never closed.
 fn closed() -> SendError {
     SendError::Resolve("the server is shutting down".to_owned())
 }
@@ -96,7 +100,7 @@ mod tests {
     use super::{LookupLimiter, PLUGIN, PluginLookups, SERVER};
     use crate::resolve::NameResolver;
 
-    /// Begins at once, and ends for each permit.
+    /// A resolver whose lookups start immediately, and end when they get a permit.
     #[derive(Clone, Default)]
     struct Slow {
         begun: Arc<AtomicUsize>,
@@ -122,7 +126,7 @@ mod tests {
         }
     }
 
-    /// Polls what is ready to run until nothing changes any more.
+    /// Polls all ready tasks until nothing changes any more.
     async fn settle() {
         for _ in 0..100 {
             tokio::task::yield_now().await;

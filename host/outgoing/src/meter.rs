@@ -1,20 +1,20 @@
-//! What the requests of one call use.
+//! Accounting of the HTTP requests of a call.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-/// What a call has used up.
+/// The limit that a call has exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExceededLimit {
     /// The number of its requests.
     Requests,
-    /// The bytes of all requests and responses.
+    /// The total bytes of all requests and responses.
     Bytes,
 }
 
-/// Counts the requests of one call and their bytes, and refuses what is over the limits.
+/// Counts the requests of one call and their bytes, and rejects what exceeds the limits.
 ///
-/// Bytes are those of bodies, and of heads as HTTP/1.1 writes them: the lines with method, target and status, and
-/// `name: value` with its line ending. HTTP/2 and TLS send other numbers of bytes.
+/// Bytes are those of bodies, and of heads in the format of HTTP/1.1: the lines with method, target
+/// and status, and `name: value` with its line ending. The bytes that HTTP/2 and TLS send differ.
 #[derive(Debug)]
 pub struct RequestMeter {
     requests: TrafficCount,
@@ -34,7 +34,7 @@ impl TrafficCount {
         Self { used: AtomicU64::new(0), limit }
     }
 
-    /// Whether `more` are within the limit. If not, none of them are counted.
+    /// Adds `more` if the sum is within the limit, and returns whether it is.
     fn add(&self, more: u64) -> bool {
         let within = |used: u64| used.checked_add(more).filter(|sum| *sum <= self.limit);
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within).is_ok()
@@ -42,12 +42,13 @@ impl TrafficCount {
 }
 
 impl RequestMeter {
-    /// A meter for at most this many requests, and bytes of all of them together.
+    /// Creates a meter for at most this many requests, and this many bytes of all requests
+    /// together.
     pub fn new(requests: u64, bytes: u64) -> Self {
         Self { requests: TrafficCount::new(requests), bytes: TrafficCount::new(bytes), exceeded: AtomicU8::new(0) }
     }
 
-    /// What was used up first, if anything was refused.
+    /// Returns the limit that was exceeded first, if anything was rejected.
     pub fn exceeded(&self) -> Option<ExceededLimit> {
         match self.exceeded.load(Ordering::Relaxed) {
             0 => None,
@@ -56,12 +57,12 @@ impl RequestMeter {
         }
     }
 
-    /// The requests so far, without refused ones.
+    /// Returns the number of requests, without rejected ones.
     pub fn requests(&self) -> u64 {
         self.requests.used.load(Ordering::Relaxed)
     }
 
-    /// The bytes so far, without refused ones.
+    /// Returns the number of bytes, without rejected ones.
     pub fn bytes(&self) -> u64 {
         self.bytes.used.load(Ordering::Relaxed)
     }

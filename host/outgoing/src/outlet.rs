@@ -1,4 +1,4 @@
-//! The way out for the requests of one plugin.
+//! The HTTP client of one plugin.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -29,8 +29,8 @@ use crate::timeouts::RequestTimeouts;
 use crate::upload::{BoxError, UploadBody};
 use crate::work::beside;
 
-/// Sends the requests of one plugin within its rules, over connections that no other plugin uses. They are closed when
-/// this is dropped, also those in use.
+/// Sends the requests of one plugin within its rules, over connections that no other plugin uses.
+/// Dropping it closes all of its connections, including those in use.
 pub struct PluginClient {
     connector: Arc<HttpConnector>,
     rules: Vec<HttpRule>,
@@ -41,8 +41,9 @@ pub struct PluginClient {
 }
 
 impl PluginClient {
-    /// A way out for requests that `rules` allow, to addresses that are globally reachable or in `opened`. At most
-    /// `connections` are open at once, at least one; idle ones count, and are closed for others.
+    /// Creates a client for requests that `rules` allow, to addresses that are globally reachable
+    /// or in `opened`. At most `connections` are open at once, and at least one. Idle connections
+    /// count, and are closed to make room for others.
     pub fn new(
         connector: Arc<HttpConnector>,
         rules: Vec<HttpRule>,
@@ -56,31 +57,32 @@ impl PluginClient {
         Self { connector, rules, opened, places: PluginLookups::new(), pool, _close: close.drop_guard() }
     }
 
-    /// What it allows.
+    /// Returns the rules.
     pub fn rules(&self) -> &[HttpRule] {
         &self.rules
     }
 
-    /// Keeps idle connections for another time than usual.
+    /// Sets the idle timeout of connections.
     #[cfg(test)]
     pub(crate) fn keeping(mut self, idle: Duration) -> Self {
         self.pool.keep_for(idle);
         self
     }
 
-    /// Sends a request, whose URI has a scheme and an authority, and returns the head of the response.
+    /// Sends a request and returns the head of the response. The URI of the request must have a
+    /// scheme and an authority.
     ///
-    /// The body of the request is read while it is sent, no faster than the server takes it in, and until the
-    /// response is dropped. Connections are used again for requests with the same `partition`. Dropping the future
-    /// gives up the request; its connection is closed if HTTP/1.1 is spoken on it.
+    /// The body of the request is read while it is sent, no faster than the server accepts it, and
+    /// at most until the response is dropped. Connections are reused for requests with the same
+    /// `partition`. Dropping the future cancels the request; an HTTP/1.1 connection is then closed.
     ///
-    /// Fields that are about a connection are removed from request and response. A redirect is a response. If the
-    /// guest declares a length, hyper takes no more of the body than that: a guest that writes more later finds its
-    /// body gone.
+    /// Fields that apply to a connection are removed from request and response. A redirect is a
+    /// response. If the guest declares a length, hyper reads no more of the body than that: if the
+    /// guest writes more later, its body is closed.
     ///
     /// # Errors
     ///
-    /// Why there is no response. See [`SendError`].
+    /// Returns the reason why there is no response. See [`SendError`].
     pub async fn send<B>(
         &self,
         request: Request<B>,
@@ -135,7 +137,7 @@ impl PluginClient {
                     break (lease, response);
                 }
                 Err(mut error) => match error.take_message() {
-                    // The server had closed the connection before anything was written to it.
+                    // The server had closed the connection before any data was written to it.
                     Some(message) if reused => upload = message.into_body(),
                     _ => return Err(exchange.fault_or(cause::of_hyper(error.error(), false))),
                 },
@@ -143,7 +145,7 @@ impl PluginClient {
         };
         let (mut parts, incoming) = response.into_parts();
         if !exchange.is_sent() {
-            // Whoever reads the response does not have to write the rest of the request.
+            // The reader of the response does not have to write the rest of the request.
             lease.give_work_back();
         }
         check_head(parts.status, &parts.headers)?;
@@ -162,7 +164,7 @@ impl PluginClient {
         Ok(Response::from_parts(parts, ResponseBody::new(incoming, receipt)))
     }
 
-    /// A connection, an idle one or a new one.
+    /// Returns an existing connection or a new one.
     async fn lease(&self, key: &PoolKey, until: Instant) -> Result<ConnectionLease, SendError> {
         let got = async { Ok(self.pool.get(key).await) };
         let slot = match within(until, SendError::NoConnection, got).await? {
@@ -172,7 +174,7 @@ impl PluginClient {
         let room = async { self.connector.sockets.take().await.ok_or(SendError::NoSocket) };
         let slot = slot.with(within(until, SendError::NoSocket, room).await?);
         let close = self.pool.child_token();
-        // A handshake that is given up closes the connection.
+        // A cancelled handshake closes the connection.
         let given_up = close.clone().drop_guard();
         let tasks = ConnectionTasks::new(close, slot);
         let connected = self.connector.connect(&key.origin, &self.opened, &self.places, until).await?;
@@ -182,7 +184,7 @@ impl PluginClient {
         Ok(lease)
     }
 
-    /// How many connections there are, and how many more there may be.
+    /// Returns the number of connections, and the number of further connections that can be opened.
     #[cfg(test)]
     pub(crate) fn connections(&self) -> (usize, usize) {
         (self.pool.open(), self.pool.room())
@@ -191,14 +193,15 @@ impl PluginClient {
 
 type RequestHead = Result<Response<Incoming>, TrySendError<Request<UploadBody>>>;
 
-/// Waits for the head of a response, as long as the server is not silent for too long while it is its turn.
+/// Waits for the head of a response. Fails if the server is silent for `first_byte` while the
+/// request waits for the server.
 async fn head(
     response: impl Future<Output = RequestHead>,
     exchange: &UploadState,
     first_byte: Duration,
     deadline: Instant,
 ) -> Result<RequestHead, SendError> {
-    // The deadline of the call ends this as well.
+    // The deadline of the call also ends the wait, so only earlier timeouts are needed here.
     let in_time = |at: &Instant| *at < deadline;
     let Some(mut look) = after(Instant::now(), first_byte).filter(in_time) else { return Ok(response.await) };
     tokio::pin!(response);
@@ -208,7 +211,7 @@ async fn head(
             head = &mut response => return Ok(head),
             () = sleep_until(look) => {}
         }
-        // Whatever changed since the last look, changed less than `first_byte` ago.
+        // Any change since the last check happened less than `first_byte` ago.
         let now = Instant::now();
         let since = exchange.servers_turn().unwrap_or(now);
         match after(since, first_byte) {
@@ -219,7 +222,8 @@ async fn head(
     }
 }
 
-/// What HTTP/1.1 bounded already, and HTTP/2 in another way.
+/// Checks the head of a response. HTTP/1.1 has already limited its size; HTTP/2 counts it
+/// differently.
 fn check_head(status: StatusCode, fields: &HeaderMap) -> Result<(), SendError> {
     if status == StatusCode::SWITCHING_PROTOCOLS {
         return Err(SendError::Protocol("the server switched to a protocol that nobody asked for".to_owned()));
@@ -230,7 +234,8 @@ fn check_head(status: StatusCode, fields: &HeaderMap) -> Result<(), SendError> {
     Ok(())
 }
 
-/// The length of the body that the response declares. A response that has no body can declare one, too.
+/// Returns the length of the body that the response declares. A response without a body can also
+/// declare one.
 fn declared_length(allowed: &AuthorizedRequest, status: StatusCode, fields: &HeaderMap) -> Option<u64> {
     let bodyless = [StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED].contains(&status);
     if bodyless || *allowed.method() == Method::HEAD {

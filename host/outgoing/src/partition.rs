@@ -1,21 +1,22 @@
-//! What separates the connections of one plugin.
+//! Partitions of the connection pool of a plugin.
 
 use std::fmt;
 
 use aws_lc_rs::digest::{SHA256, digest};
 
-/// Whose credential a request carries. Connections are used again for equal credentials only: a server may take what
-/// one request proved as true for the connection.
+/// The credential of a request. Connections are reused only for equal credentials: a server can
+/// apply the authentication of one request to the whole connection.
 ///
-/// The secret itself is not kept.
+/// The secret itself is not stored.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct PoolPartition(Option<[u8; 32]>);
 
 impl PoolPartition {
-    /// The requests that carry no credential of the host's.
+    /// The partition of requests without a credential of the host.
     pub const NONE: Self = Self(None);
 
-    /// The requests that carry this secret, or act for whoever it identifies.
+    /// Returns the partition of requests that carry this secret, or act for the caller that it
+    /// identifies.
     pub fn of(secret: &[u8]) -> Self {
         let digest = digest(&SHA256, secret);
         let mut key = [0; 32];
@@ -25,7 +26,7 @@ impl PoolPartition {
     }
 }
 
-/// Nothing of the secret, not even its digest.
+/// Shows nothing of the secret, not even its digest.
 impl fmt::Debug for PoolPartition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "Partition(..)" } else { "Partition::NONE" })

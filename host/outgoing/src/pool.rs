@@ -1,4 +1,4 @@
-//! The connections of one plugin.
+//! The connection pool of one plugin.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -20,26 +20,27 @@ use crate::upload::UploadBody;
 use crate::wire::ReadAllowance;
 use crate::work::{ConnectionDriver, DriverLease, DriverTask};
 
-/// How long a connection is kept without a request. Many servers close theirs after a minute; a request that meets
-/// the end of a connection fails.
+/// Time after which an idle connection is closed. Many servers close theirs after a minute, and a
+/// request fails if the server closes the connection at the same time.
 pub(crate) const IDLE: Duration = Duration::from_secs(30);
 
-/// What connections are used again for.
+/// The key of a connection. Only requests with the same key reuse it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PoolKey {
     pub(crate) origin: UrlOrigin,
     pub(crate) partition: PoolPartition,
 }
 
-/// A bounded number of connections: those in use, and idle ones, which make room when it is needed.
+/// A pool with a limited number of connections. Idle connections are evicted when the limit is
+/// reached.
 pub(crate) struct ConnectionPool {
     kept: Mutex<PoolState>,
     room: Arc<Semaphore>,
-    /// Something became idle, or ended.
+    /// Notified when a connection became idle or ended.
     changed: Arc<Notify>,
-    /// Held by whoever is next to get room: first come, first served.
+    /// Held by the next request that waits for a connection: first come, first served.
     turn: tokio::sync::Mutex<()>,
-    /// How long a connection is kept without a request.
+    /// Time after which an idle connection is closed.
     idle: Duration,
     close: CancellationToken,
 }
@@ -54,30 +55,30 @@ struct PooledConnection {
     id: u64,
     key: PoolKey,
     state: ConnectionState,
-    /// Since when no request has used it. `None` while one does.
+    /// Start of the idle time. `None` while a request uses the connection.
     idle_since: Option<Instant>,
     allowance: ReadAllowance,
     close: CancellationToken,
 }
 
 enum ConnectionState {
-    /// One request at a time takes the sender away, and does the work.
+    /// One request at a time takes the sender and drives the connection.
     Http1(Option<http1::SendRequest<UploadBody>>, Arc<ConnectionDriver>),
-    /// The requests that use it, at most [`STREAMS`].
+    /// The sender, and the number of requests that use it, at most [`STREAMS`].
     Http2(http2::SendRequest<UploadBody>, usize),
 }
 
-/// What a request got.
+/// The result of a checkout.
 pub(crate) enum PoolCheckout {
-    /// A connection that was used before.
+    /// An existing connection.
     Lease(ConnectionLease),
-    /// Room for a new connection.
+    /// A slot for a new connection.
     Room(ConnectionSlot),
 }
 
 impl ConnectionPool {
-    /// A pool of at most this many connections, at least one, each of which is kept for [`IDLE`] without a request. All
-    /// of them end with `close`.
+    /// Creates a pool of at most this many connections, and at least one. Each is closed after
+    /// [`IDLE`] without a request. All of them end with `close`.
     pub(crate) fn new(connections: usize, close: CancellationToken) -> Arc<Self> {
         Arc::new(Self {
             kept: Mutex::default(),
@@ -93,7 +94,7 @@ impl ConnectionPool {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection for the key, or room for one. Waits until there is.
+    /// Returns a connection for the key, or a slot for a new one. Waits until one is available.
     pub(crate) async fn get(self: &Arc<Self>, key: &PoolKey) -> PoolCheckout {
         if let Some(lease) = self.reuse(key).await {
             return PoolCheckout::Lease(lease);
@@ -102,7 +103,7 @@ impl ConnectionPool {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
-            // From here on nothing that changes is missed.
+            // Changes after this point are not missed.
             changed.as_mut().enable();
             if let Some(lease) = self.reuse(key).await {
                 return PoolCheckout::Lease(lease);
@@ -115,7 +116,7 @@ impl ConnectionPool {
         }
     }
 
-    /// Keeps a new connection, which is leased at first.
+    /// Adds a new connection, and returns its first lease.
     pub(crate) fn add(
         self: &Arc<Self>,
         key: PoolKey,
@@ -154,7 +155,7 @@ impl ConnectionPool {
         }
     }
 
-    /// A connection for the key that takes a request now. Those that turn out to be broken are closed.
+    /// Returns a connection for the key that accepts a request now. Closes those that are broken.
     async fn reuse(self: &Arc<Self>, key: &PoolKey) -> Option<ConnectionLease> {
         loop {
             let mut lease = self.take(key)?;
@@ -165,10 +166,10 @@ impl ConnectionPool {
         }
     }
 
-    /// A connection for the key that looks usable.
+    /// Takes a connection for the key that appears to be usable.
     fn take(self: &Arc<Self>, key: &PoolKey) -> Option<ConnectionLease> {
         let mut kept = self.lock();
-        // The one that was used last is the least likely to be closed by its server.
+        // The most recently used connection is the least likely to have been closed by its server.
         for connection in kept.connections.iter_mut().rev() {
             if connection.key != *key || connection.close.is_cancelled() {
                 continue;
@@ -202,7 +203,7 @@ impl ConnectionPool {
         None
     }
 
-    /// Takes back what was leased, or closes it.
+    /// Returns a leased connection to the pool, or closes it.
     fn give_back(&self, id: u64, sender: Option<RequestSender>, complete: bool) {
         let mut kept = self.lock();
         let Some(index) = kept.connections.iter().position(|connection| connection.id == id) else { return };
@@ -221,12 +222,12 @@ impl ConnectionPool {
                 if *streams == 0 {
                     connection.idle_since = Some(Instant::now());
                 }
-                // After a graceful end (GOAWAY), the others are still served.
+                // After a graceful shutdown (GOAWAY), the other requests are still served.
                 *streams > 0 || !sender.is_closed()
             }
         };
         if keep {
-            // The last one in the list is taken first.
+            // The last connection in the list is taken first.
             let connection = kept.connections.remove(index);
             kept.connections.push(connection);
         } else {
@@ -236,7 +237,8 @@ impl ConnectionPool {
         self.changed.notify_waiters();
     }
 
-    /// Forgets a connection that was idle for too long. Otherwise says when to ask again.
+    /// Removes a connection whose idle timeout has passed. Otherwise returns the time of the next
+    /// check.
     fn expire(&self, id: u64) -> Option<Instant> {
         let mut kept = self.lock();
         let index = kept.connections.iter().position(|connection| connection.id == id)?;
@@ -249,7 +251,7 @@ impl ConnectionPool {
         Some(at)
     }
 
-    /// Ends a connection that takes no more requests, unless it still serves some.
+    /// Ends a connection that accepts no more requests, unless it still serves some.
     fn retire(&self, id: u64, ended: &CancellationToken) {
         let mut kept = self.lock();
         let serves = |one: &PooledConnection| {
@@ -262,12 +264,12 @@ impl ConnectionPool {
         ended.cancel();
     }
 
-    /// The token that closes one connection, or with all others.
+    /// Returns a token that closes one connection. It is also cancelled when the pool is closed.
     pub(crate) fn child_token(&self) -> CancellationToken {
         self.close.child_token()
     }
 
-    /// Keeps connections for another time without a request. Before the first is made.
+    /// Sets the idle timeout. Must be called before the first connection.
     #[cfg(test)]
     pub(crate) fn keep_for(self: &mut Arc<Self>, idle: Duration) {
         let (room, close) = (self.room.clone(), self.close.clone());
@@ -275,13 +277,13 @@ impl ConnectionPool {
         *self = Arc::new(Self { kept, room, changed, turn, idle, close });
     }
 
-    /// How many connections there are, idle ones included.
+    /// Returns the number of connections, including idle ones.
     #[cfg(test)]
     pub(crate) fn open(&self) -> usize {
         self.lock().connections.len()
     }
 
-    /// How many more connections there may be.
+    /// Returns the number of further connections that can be opened.
     #[cfg(test)]
     pub(crate) fn room(&self) -> usize {
         self.room.available_permits()
@@ -302,9 +304,10 @@ impl IdleSocketHolder for ConnectionPool {
     }
 }
 
-/// Does the work of a connection until it ends, or was idle for too long.
+/// Drives a connection until it ends, or until its idle timeout has passed.
 async fn drive(work: DriverTask, ended: CancellationToken, pool: Weak<ConnectionPool>, id: u64) {
-    // No connection is idle for longer than this before it is looked at: one that becomes idle later expires later.
+    // The first check is after one idle timeout: a connection that becomes idle later expires
+    // later.
     let mut look = Instant::now() + pool.upgrade().map_or(Duration::ZERO, |pool| pool.idle);
     loop {
         tokio::select! {
@@ -315,7 +318,7 @@ async fn drive(work: DriverTask, ended: CancellationToken, pool: Weak<Connection
             },
         }
     }
-    // Whoever does it: the connection was idle for too long, or has ended.
+    // The connection has ended or was idle for too long, no matter which task drives it.
     drop(work);
     match pool.upgrade() {
         Some(pool) => pool.retire(id, &ended),
@@ -323,16 +326,17 @@ async fn drive(work: DriverTask, ended: CancellationToken, pool: Weak<Connection
     }
 }
 
-/// The use of a connection for one request.
+/// The use of a connection by one request.
 pub(crate) struct ConnectionLease {
     pool: Arc<ConnectionPool>,
     id: u64,
     sender: Option<RequestSender>,
-    /// The work of a connection that serves nothing else. It is given back before the sender is: the next lease borrows it.
+    /// The driver of a connection that serves no other request. It is released before the sender,
+    /// because the next lease borrows it.
     loan: Option<DriverLease>,
     allowance: ReadAllowance,
     close: CancellationToken,
-    /// Whether another request used the connection before.
+    /// True if another request used the connection before.
     pub(crate) reused: bool,
     complete: bool,
 }
@@ -345,36 +349,39 @@ impl ConnectionLease {
         }
     }
 
-    /// The connection.
+    /// Returns the parts of the connection.
     pub(crate) fn sender(&mut self) -> Result<(&mut RequestSender, &ReadAllowance, Option<&DriverLease>), SendError> {
         let gone = || SendError::Reset("the connection was given back".to_owned());
         Ok((self.sender.as_mut().ok_or_else(gone)?, &self.allowance, self.loan.as_ref()))
     }
 
-    /// Does what the connection can do now, if it is for this request to do.
+    /// Drives the connection as far as possible, if this request has its driver.
     pub(crate) fn advance(&self, context: &mut Context<'_>) {
         if let Some(loan) = &self.loan {
             loan.advance(context);
         }
     }
 
-    /// Leaves the work to the task of the connection: somebody else has to be waited for now.
+    /// Returns the driver to the connection's task, because this request now waits for something
+    /// else.
     pub(crate) fn give_work_back(&mut self) {
         self.loan = None;
     }
 
-    /// Whether the connection was closed from here.
+    /// Returns whether the connection was closed locally.
     pub(crate) fn is_closed(&self) -> bool {
         self.close.is_cancelled()
     }
 
-    /// Gives the connection back: its response is complete. If its request is not, nothing else can be sent on it.
+    /// Returns the connection to the pool after a complete response. If the request is not
+    /// complete, the connection cannot be reused.
     pub(crate) fn complete(mut self, exchange: &UploadState) {
         self.complete = exchange.is_sent();
     }
 }
 
-/// Without [`ConnectionLease::complete`], a connection of HTTP/1.1 is closed: the rest of a response is on its way.
+/// Without [`ConnectionLease::complete`], an HTTP/1.1 connection is closed, because the rest of a
+/// response is still in transit.
 impl Drop for ConnectionLease {
     fn drop(&mut self) {
         self.give_work_back();

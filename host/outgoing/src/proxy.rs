@@ -1,4 +1,4 @@
-//! The operator's proxy.
+//! The operator's HTTP proxy.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -14,17 +14,17 @@ use url::Url;
 use crate::error::SendError;
 use crate::field::HEAD;
 
-/// A proxy that all requests go through.
+/// The proxy for all requests.
 #[derive(Clone, Debug)]
 pub(crate) struct ProxySettings {
     pub(crate) host: NormalizedHost,
     pub(crate) port: u16,
-    /// What the operator's URL says before the `@`.
+    /// The credentials of the operator's URL, as a header value.
     pub(crate) authorization: Option<HeaderValue>,
 }
 
 impl ProxySettings {
-    /// Parses the URL of a proxy. The message does not repeat it: it may contain a password.
+    /// Parses the URL of a proxy. Error messages omit the URL, because it can contain a password.
     pub(crate) fn parse(url: &Url) -> Result<Self, String> {
         let expected = |what: &str| format!("the proxy {what}; expected a URL such as http://proxy.example.com:3128");
         if url.scheme() != "http" {
@@ -51,7 +51,7 @@ impl ProxySettings {
         Ok(Self { host, port, authorization })
     }
 
-    /// Makes a tunnel to the origin out of a connection to the proxy.
+    /// Creates a tunnel to the origin over a connection to the proxy.
     pub(crate) async fn tunnel(&self, stream: TcpStream, origin: &UrlOrigin) -> Result<TcpStream, SendError> {
         let none = || SendError::Proxy(0);
         let authority = format!("{}:{}", origin.host, origin.port);
@@ -75,7 +75,7 @@ impl ProxySettings {
             }
         };
         let connection = async {
-            // Errors are those of the request.
+            // The request reports errors of the connection.
             let _error = connection.with_upgrades().await;
             std::future::pending::<()>().await;
         };
@@ -84,7 +84,8 @@ impl ProxySettings {
             () = connection => return Err(none()),
         };
         let parts = upgraded.downcast::<TokioIo<TcpStream>>().map_err(|_| none())?;
-        // A TLS server is silent until the client speaks: these bytes would be the proxy's own.
+        // A TLS server sends nothing before the client does, so any bytes here would come from the
+        // proxy.
         if parts.read_buf.is_empty() { Ok(parts.io.into_inner()) } else { Err(none()) }
     }
 }

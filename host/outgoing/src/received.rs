@@ -1,4 +1,4 @@
-//! The body of a response.
+//! Response bodies.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,28 +19,29 @@ use crate::field;
 use crate::meter::RequestMeter;
 use crate::pool::ConnectionLease;
 
-/// The body of a response, as fast as it is read. It counts its bytes, ends with an error after a silence or at the
-/// deadline, and never passes a truncated body off as a whole one.
+/// The body of a response, which arrives as fast as it is read. It counts its bytes, ends with an
+/// error after a read timeout or at the deadline, and never reports a truncated body as complete.
 ///
-/// Dropping it gives up what is left of the response, and of a request that is still being sent.
+/// Dropping it cancels the rest of the response, and the rest of a request that is still being
+/// sent.
 pub struct ResponseBody {
     incoming: Incoming,
     /// `None` once the body has ended.
     lease: Option<ConnectionLease>,
-    /// The length that the response declares, and what has come of it.
+    /// The length that the response declares, if any.
     declared: Option<u64>,
     so_far: u64,
     meter: Arc<RequestMeter>,
     exchange: Arc<UploadState>,
     between_bytes: Duration,
     deadline: Instant,
-    /// Runs while somebody waits.
+    /// The read timeout. It runs while a reader waits.
     silence: Pin<Box<Sleep>>,
     waiting: bool,
     _request: DropGuard,
 }
 
-/// What a response is received with.
+/// The state that a response body needs.
 pub(crate) struct ResponseContext {
     pub(crate) lease: ConnectionLease,
     pub(crate) declared: Option<u64>,
@@ -48,7 +49,7 @@ pub(crate) struct ResponseContext {
     pub(crate) exchange: Arc<UploadState>,
     pub(crate) between_bytes: Duration,
     pub(crate) deadline: Instant,
-    /// Ends the rest of the request.
+    /// Cancels the rest of the request on drop.
     pub(crate) request: DropGuard,
 }
 
@@ -74,14 +75,14 @@ impl ResponseBody {
         received
     }
 
-    /// The connection can be used again.
+    /// Releases the connection for reuse.
     fn complete(&mut self) {
         if let Some(lease) = self.lease.take() {
             lease.complete(&self.exchange);
         }
     }
 
-    /// The connection is closed, or its stream is.
+    /// Closes the connection, or its HTTP/2 stream, and returns the error.
     fn fail(&mut self, error: SendError) -> Poll<Option<Result<Frame<Bytes>, SendError>>> {
         self.lease = None;
         Poll::Ready(Some(Err(error)))
@@ -149,7 +150,7 @@ impl Body for ResponseBody {
             Some(Err(_)) if closed => self.fail(closed_here()),
             Some(Err(error)) => {
                 let error = match cause::of_hyper(&error, true) {
-                    // HTTP/2 compares the lengths itself, and says no more than this.
+                    // HTTP/2 checks the length itself, but reports only a protocol error.
                     SendError::Protocol(_) if self.declared.is_some_and(|declared| declared != self.so_far) => {
                         self.incomplete()
                     }
@@ -157,7 +158,7 @@ impl Body for ResponseBody {
                 };
                 self.fail(error)
             }
-            // hyper ends the body of a connection that is dropped as if it were complete.
+            // If a connection is dropped, hyper ends the body as if it were complete.
             None if self.declared.is_some_and(|declared| declared != self.so_far) => {
                 let error = self.incomplete();
                 self.fail(error)

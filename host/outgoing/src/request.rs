@@ -1,4 +1,4 @@
-//! The head of a request, as it is sent.
+//! Heads of requests: authorization and encoding.
 
 use http::header::{self, HeaderMap, HeaderValue};
 use http::uri::PathAndQuery;
@@ -15,7 +15,7 @@ pub(crate) struct AuthorizedRequest {
     pub(crate) origin: UrlOrigin,
     method: Method,
     path: PathAndQuery,
-    /// The guest's fields, without those that are about a connection.
+    /// The guest's fields, without those that apply to a connection.
     fields: HeaderMap,
     /// The length of the body that the guest declares.
     pub(crate) length: Option<u64>,
@@ -24,13 +24,13 @@ pub(crate) struct AuthorizedRequest {
 }
 
 impl AuthorizedRequest {
-    /// Asks the rules about the request as the guest wrote it.
+    /// Checks the request, as the guest wrote it, against the rules.
     pub(crate) fn check(parts: request::Parts, rules: &[HttpRule]) -> Result<Self, SendError> {
         let request::Parts { method, uri, headers: mut fields, .. } = parts;
         let written = uri.path_and_query().map_or("/", PathAndQuery::as_str);
         let asked = asked(&method, &uri);
         let origin = asked.check(rules).map_err(SendError::Denied)?.origin;
-        // Servers and proxies may take either of the two, so they have to be the same.
+        // Servers and proxies can use either the URL or the field, so both must be the same.
         for host in &fields.get_all(header::HOST) {
             let same = host.to_str().is_ok_and(|authority| {
                 HttpRequest { authority, ..asked }.check(rules).is_ok_and(|other| other.origin == origin)
@@ -66,7 +66,8 @@ impl AuthorizedRequest {
         &self.method
     }
 
-    /// The request for a connection to the origin, or over plain http to a proxy.
+    /// Returns the request in the form for a connection to the origin, or over plain http to a
+    /// proxy.
     pub(crate) fn request<B>(
         &self,
         http2: bool,
@@ -80,7 +81,7 @@ impl AuthorizedRequest {
         *request.headers_mut() = self.fields.clone();
         *request.version_mut() = if http2 { Version::HTTP_2 } else { Version::HTTP_11 };
         *request.uri_mut() = if http2 || proxy.is_some() {
-            // `*` has no other place to stand: a URL ends before it (RFC 9112, section 3.2.4).
+            // `*` cannot be in any other part: a URL ends before it (RFC 9112, section 3.2.4).
             let whole = Uri::builder().scheme(self.origin.scheme.as_str()).authority(authority.as_str());
             whole.path_and_query(self.path.clone()).build().map_err(|_| malformed())?
         } else {
@@ -97,7 +98,7 @@ impl AuthorizedRequest {
     }
 }
 
-/// What a request asks for, in the words of the rules.
+/// Returns a request in the form that the rules check.
 pub fn asked<'a>(method: &'a Method, uri: &'a Uri) -> HttpRequest<'a> {
     HttpRequest {
         scheme: uri.scheme_str().unwrap_or_default(),
@@ -107,7 +108,7 @@ pub fn asked<'a>(method: &'a Method, uri: &'a Uri) -> HttpRequest<'a> {
     }
 }
 
-/// The host of an origin, with its port unless that is the scheme's.
+/// Returns the host of an origin, with its port unless it is the scheme's default port.
 fn authority(origin: &UrlOrigin) -> String {
     if origin.port == origin.scheme.default_port() {
         origin.host.to_string()
@@ -116,7 +117,8 @@ fn authority(origin: &UrlOrigin) -> String {
     }
 }
 
-/// The length that `Content-Length` declares. What servers could read in different ways is an error.
+/// Returns the length that `Content-Length` declares. Ambiguous values, which servers could
+/// interpret differently, are errors.
 fn declared_length(fields: &HeaderMap) -> Result<Option<u64>, SendError> {
     let mut length = None;
     for value in &fields.get_all(header::CONTENT_LENGTH) {

@@ -1,4 +1,4 @@
-//! From names to addresses.
+//! Name resolution.
 
 use std::borrow::Cow;
 use std::io;
@@ -8,22 +8,23 @@ use futures_util::future::BoxFuture;
 
 use crate::hosts;
 
-/// Resolves names.
+/// A name resolver.
 ///
-/// The number of lookups at once is bounded outside of it, for the server and for each plugin. A lookup is never cut
-/// off: its future is polled until it ends, also if nobody waits for it any more.
+/// Callers limit the number of concurrent lookups, for the server and for each plugin. A lookup is
+/// never cancelled: its future is polled until it ends, even if no caller waits for it any more.
 pub trait NameResolver: Send + Sync + 'static {
-    /// The addresses of a name, in the order in which they should be tried.
+    /// Returns the addresses of a name, in the order in which they should be tried.
     ///
     /// # Errors
     ///
-    /// Why the name cannot be resolved.
+    /// Returns an error if the name cannot be resolved.
     fn resolve(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 }
 
-/// The resolver of the system: `/etc/hosts` and then `getaddrinfo`, on a thread that may block.
+/// The resolver of the system: `/etc/hosts` and then `getaddrinfo`, on a blocking thread.
 ///
-/// A name of more than one label is absolute: the search domains of `/etc/resolv.conf` do not belong to it.
+/// A name of more than one label is absolute: the search domains of `/etc/resolv.conf` do not apply
+/// to it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemResolver;
 
@@ -35,22 +36,23 @@ impl NameResolver for SystemResolver {
 
 fn look_up(name: &str) -> io::Result<Vec<IpAddr>> {
     let asked = absolute(name);
-    // `getaddrinfo` finds no name with a dot at its end in `/etc/hosts`, neither that of glibc nor that of musl.
+    // `getaddrinfo` of glibc and of musl finds no name with a trailing dot in `/etc/hosts`.
     if asked.ends_with('.') {
         let listed = hosts::addresses(name);
         if !listed.is_empty() {
             return Ok(listed);
         }
     }
-    // The port is of no consequence for the addresses.
+    // The port does not affect the addresses.
     Ok((&*asked, 0).to_socket_addrs()?.map(|address| address.ip()).collect())
 }
 
-/// The name as `getaddrinfo` is asked for it. With a dot at its end, no search domain is appended: with the settings of
-/// Kubernetes, `api.example.com` would first be looked up as `api.example.com.NAMESPACE.svc.cluster.local`.
+/// Returns the name in the form for `getaddrinfo`. A trailing dot prevents the use of search
+/// domains: with the settings of Kubernetes, `api.example.com` would first be looked up as
+/// `api.example.com.NAMESPACE.svc.cluster.local`.
 ///
-/// A name of one label, such as `redis`, has no meaning but that which the network of this machine gives to it, and a
-/// grant must name it in full: it is looked up as it is.
+/// A name of one label, such as `redis`, only has a meaning in the local network, and a grant must
+/// contain it in full. It is looked up unchanged.
 fn absolute(name: &str) -> Cow<'_, str> {
     if name.contains('.') && !name.ends_with('.') { Cow::Owned(format!("{name}.")) } else { Cow::Borrowed(name) }
 }

@@ -1,4 +1,4 @@
-//! The certificates that servers are trusted by.
+//! Trusted root certificates.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,18 +7,19 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{self, PemObject};
 
-/// The certificates of the system, and those of the operator's files. Blocks.
+/// Loads the certificates of the system and of the operator's files. Blocks.
 ///
 /// # Errors
 ///
-/// Which file cannot be used and why.
+/// Returns an error if a file cannot be used, with the reason.
 pub fn load(extra: &[PathBuf]) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     let native = rustls_native_certs::load_native_certs();
     for error in &native.errors {
         tracing::warn!("some root certificates of the system cannot be read: {error}");
     }
-    // Systems list certificates that nothing can use, which nobody can do anything about.
+    // Systems list some certificates that cannot be parsed. An operator cannot change that, so they
+    // are ignored.
     roots.add_parsable_certificates(native.certs);
     add_all(&mut roots, extra)?;
     if roots.is_empty() {
@@ -27,7 +28,7 @@ pub fn load(extra: &[PathBuf]) -> Result<RootCertStore, String> {
     Ok(roots)
 }
 
-/// Whether these files can be used.
+/// Checks that these files can be used.
 pub(crate) fn check(extra: &[PathBuf]) -> Result<(), String> {
     add_all(&mut RootCertStore::empty(), extra)
 }
@@ -36,7 +37,7 @@ fn add_all(roots: &mut RootCertStore, extra: &[PathBuf]) -> Result<(), String> {
     extra.iter().try_for_each(|path| add(roots, path))
 }
 
-/// Adds the certificates of a PEM file, all of which have to be valid.
+/// Adds the certificates of a PEM file, all of which must be valid.
 fn add(roots: &mut RootCertStore, path: &Path) -> Result<(), String> {
     let name = path.display();
     let broken = |error: pem::Error| match error {

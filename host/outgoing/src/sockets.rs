@@ -1,4 +1,5 @@
-//! The sockets of all plugins' connections: each takes a descriptor of the process, of which there are only so many.
+//! The budget for the sockets of all plugins' connections. Each socket takes one of the limited
+//! file descriptors of the process.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -6,50 +7,51 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep};
 
-/// How often somebody who waits looks for a connection that has become idle. Nobody looks while there is room.
+/// Interval at which a waiting caller tries to evict an idle connection.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The sockets that there may be. Idle connections have one, too, and lose it to whoever needs it.
+/// The budget for open sockets. Idle connections also have a socket, and are evicted when another
+/// connection needs it.
 pub(crate) struct SocketBudget {
     room: Arc<Semaphore>,
     holders: Mutex<Vec<Weak<dyn IdleSocketHolder>>>,
 }
 
-/// Who has sockets that nobody uses now.
+/// An owner of connections that can be idle.
 pub(crate) trait IdleSocketHolder: Send + Sync {
-    /// Since when the oldest idle connection is idle; `None` if there is none.
+    /// Returns the start of the longest idle time; `None` if no connection is idle.
     fn idle_since(&self) -> Option<Instant>;
 
-    /// Closes the connection that has been idle for longest.
+    /// Closes the connection that has been idle for the longest time.
     fn close_oldest_idle(&self);
 }
 
-/// Room for one socket. Dropped after it.
+/// The reservation of one socket. Dropped after the socket.
 #[derive(Debug)]
 pub(crate) struct SocketReservation {
     _permit: OwnedSemaphorePermit,
 }
 
 impl SocketBudget {
-    /// At most so many, and at least one.
+    /// Creates a budget of at most `most` sockets, and at least one.
     pub(crate) fn new(most: usize) -> Self {
         let room = Arc::new(Semaphore::new(most.clamp(1, Semaphore::MAX_PERMITS)));
         Self { room, holders: Mutex::default() }
     }
 
-    /// Notes who has connections that make room for others when they are idle.
+    /// Registers a pool whose idle connections can be evicted.
     pub(crate) fn share(&self, holder: Weak<dyn IdleSocketHolder>) {
         let mut holders = self.holders();
         holders.retain(|holder| holder.strong_count() > 0);
         holders.push(holder);
     }
 
-    /// Room for one more socket, if there is.
+    /// Reserves one more socket, if one is available.
     pub(crate) fn spare(&self) -> Option<SocketReservation> {
         Arc::clone(&self.room).try_acquire_owned().ok().map(|permit| SocketReservation { _permit: permit })
     }
 
-    /// Room for one more socket. Waits until there is: first come, first served.
+    /// Reserves one more socket. Waits until one is available: first come, first served.
     pub(crate) async fn take(&self) -> Option<SocketReservation> {
         if let Some(room) = self.spare() {
             return Some(room);
@@ -59,14 +61,14 @@ impl SocketBudget {
         loop {
             self.close_oldest_idle();
             tokio::select! {
-                // It is never closed.
+                // The semaphore is never closed.
                 permit = &mut permit => return permit.ok().map(|permit| SocketReservation { _permit: permit }),
                 () = sleep(LOOK) => {}
             }
         }
     }
 
-    /// Closes the connection that has been idle for longest, whichever plugin has it.
+    /// Closes the connection that has been idle for the longest time, of all plugins.
     fn close_oldest_idle(&self) {
         let holders: Vec<Arc<dyn IdleSocketHolder>> = self.holders().iter().filter_map(Weak::upgrade).collect();
         let idle = holders.iter().filter_map(|holder| Some((holder.idle_since()?, holder)));
@@ -75,7 +77,7 @@ impl SocketBudget {
         }
     }
 
-    // Held for a few instructions and never across an await.
+    // The lock is held for a few instructions and never across an await.
     fn holders(&self) -> MutexGuard<'_, Vec<Weak<dyn IdleSocketHolder>>> {
         self.holders.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! TLS with a server.
+//! TLS client connections.
 
 use std::io;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use toolbay_policy::NormalizedHost;
 
 use crate::error::SendError;
 
-/// HTTP/2 as ALPN names it.
+/// The ALPN name of HTTP/2.
 const HTTP2: &[u8] = b"h2";
 
-/// The client's side of TLS 1.2 and 1.3.
+/// Creates the client configuration for TLS 1.2 and 1.3.
 pub(crate) fn config(roots: RootCertStore) -> Result<Arc<ClientConfig>, String> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let mut config = ClientConfig::builder_with_provider(provider)
@@ -25,13 +25,14 @@ pub(crate) fn config(roots: RootCertStore) -> Result<Arc<ClientConfig>, String> 
         .with_root_certificates(roots)
         .with_no_client_auth();
     config.alpn_protocols = vec![HTTP2.to_vec(), b"http/1.1".to_vec()];
-    // A ticket would tell a server that the requests of two plugins, or of two callers, come from one place.
+    // A session ticket would reveal to a server that the requests of two plugins, or of two
+    // callers, come from the same host.
     config.resumption = Resumption::disabled();
     Ok(Arc::new(config))
 }
 
-/// Speaks TLS with `host`, whose certificate has to be for this name or this address. Also whether HTTP/2 was agreed
-/// on.
+/// Performs the TLS handshake with `host`, whose certificate must be for this name or this address.
+/// The returned boolean is true if HTTP/2 was negotiated.
 pub(crate) async fn handshake(
     config: Arc<ClientConfig>,
     host: &NormalizedHost,
@@ -47,7 +48,7 @@ pub(crate) async fn handshake(
     Ok((stream, http2))
 }
 
-/// Why a handshake failed.
+/// Converts the error of a failed handshake.
 fn failed(error: &io::Error) -> SendError {
     match cause(error) {
         Some(tls) => of_tls(tls),
@@ -55,12 +56,12 @@ fn failed(error: &io::Error) -> SendError {
     }
 }
 
-/// The error of TLS in an error of input or output.
+/// Returns the TLS error inside an I/O error.
 pub(crate) fn cause(error: &io::Error) -> Option<&Error> {
     error.get_ref()?.downcast_ref()
 }
 
-/// What an error of TLS means.
+/// Classifies a TLS error.
 pub(crate) fn of_tls(error: &Error) -> SendError {
     let details = error.to_string();
     match error {

@@ -1,4 +1,4 @@
-//! The body of a request on its way to the server.
+//! Request bodies.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,23 +15,23 @@ use crate::exchange::UploadState;
 use crate::field;
 use crate::meter::RequestMeter;
 
-/// How many empty frames are passed over at once, to see what follows.
+/// Maximum number of empty frames that are skipped at once to find the next frame.
 const EMPTY: usize = 64;
 
 /// An error of the guest's body.
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The guest's body, counted, and compared with the length that its request declares.
+/// The guest's body. Counts its bytes, and checks the length that its request declares.
 pub(crate) struct UploadBody {
     guest: UnsyncBoxBody<Bytes, BoxError>,
-    /// What the request declares, and how much of that is still to come.
+    /// The length that the request declares, and the remaining part of it.
     declared: Option<DeclaredLength>,
-    /// A frame that was taken early.
+    /// A frame that was read ahead.
     next: Option<Frame<Bytes>>,
     ended: bool,
     meter: Arc<RequestMeter>,
     exchange: Arc<UploadState>,
-    /// Nobody waits for the response any more.
+    /// Ready when no caller waits for the response any more.
     cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
@@ -42,7 +42,7 @@ struct DeclaredLength {
 }
 
 impl UploadBody {
-    /// A body whose request declares this length, if any.
+    /// Creates the body of a request that declares this length, if any.
     pub(crate) fn new<B>(
         guest: B,
         length: Option<u64>,
@@ -66,7 +66,7 @@ impl UploadBody {
         Ok(Self { guest, declared, next: None, ended: false, meter, exchange, cancelled })
     }
 
-    /// Accounts for a frame, and says what is wrong with it.
+    /// Counts a frame, and returns an error if it exceeds a limit or the declared length.
     fn account(&mut self, frame: &mut Frame<Bytes>) -> Result<(), SendError> {
         if let Some(fields) = frame.trailers_mut() {
             field::remove_hop_by_hop(fields);
@@ -82,7 +82,7 @@ impl UploadBody {
         Ok(self.meter.count(length)?)
     }
 
-    /// The guest's next frame, accounted for. `None` at a proper end.
+    /// Polls the guest's next frame and counts it. Returns `None` at a proper end.
     fn poll_guest(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, SendError>>> {
         let taken = match Pin::new(&mut self.guest).poll_frame(cx) {
             Poll::Pending => return Poll::Pending,
@@ -132,8 +132,9 @@ impl Body for UploadBody {
                 }
             }
         };
-        // With the last declared byte the request would be complete to the server, and hyper asks for no more. If the
-        // guest has written too much already, that byte is not sent.
+        // The server considers the request complete with the last declared byte, and hyper reads no
+        // further. If the guest has already written too much, the request fails before that byte is
+        // sent.
         if self.declared.is_some_and(|declared| declared.left == 0) && frame.is_data() {
             for _ in 0..EMPTY {
                 match self.poll_guest(cx) {
@@ -164,7 +165,7 @@ impl Body for UploadBody {
     }
 }
 
-/// hyper drops a body that it needs nothing more of.
+/// hyper drops a body when it needs nothing more from it.
 impl Drop for UploadBody {
     fn drop(&mut self) {
         self.exchange.wait_for_server();

@@ -1,4 +1,4 @@
-//! What a connection reads before the head of a response.
+//! A transport that limits the bytes that are read before the head of a response.
 
 use std::io;
 use std::pin::Pin;
@@ -10,10 +10,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::error::SendError;
 
-/// How many bytes a connection may still read.
+/// The number of bytes that a connection can still read.
 ///
-/// hyper bounds the head of a response, and skips any number of interim responses (1xx) before it. Here all of them
-/// have one bound. The body of a response has none here: it is read as it is asked for.
+/// hyper limits the head of a response, but skips any number of interim responses (1xx) before it.
+/// This limit covers all of them. It does not apply to the body of a response, which is read on
+/// demand.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadAllowance(Arc<AtomicUsize>);
 
@@ -22,13 +23,13 @@ impl ReadAllowance {
         Self(Arc::new(AtomicUsize::new(usize::MAX)))
     }
 
-    /// From here on, `bytes` more.
+    /// Allows `bytes` more bytes.
     pub(crate) fn set(&self, bytes: usize) {
         self.0.store(bytes, Ordering::Relaxed);
     }
 }
 
-/// A connection that reads as much as it is allowed to.
+/// A transport that reads no more than its allowance.
 pub(crate) struct MeteredTransport<T> {
     inner: T,
     allowance: ReadAllowance,
@@ -54,7 +55,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for MeteredTransport<T> {
         ready!(Pin::new(&mut self.inner).poll_read(cx, &mut part))?;
         let read = part.filled().len();
         buf.advance(read);
-        // Unless somebody set another allowance in the meantime.
+        // Does nothing if another allowance was set in the meantime.
         let _changed = self.allowance.0.compare_exchange(allowed, allowed - read, Ordering::Relaxed, Ordering::Relaxed);
         Poll::Ready(Ok(()))
     }

@@ -1,8 +1,8 @@
-//! The work of a connection, and who does it.
+//! Drivers of connections, and the tasks that poll them.
 //!
-//! A connection does nothing unless somebody polls it. Usually a task of its own does. A request that has the connection to
-//! itself does it instead: the task of the call writes the request and reads the response, and neither has to wake another
-//! task, which often means another thread.
+//! A connection makes no progress unless it is polled. Usually its own task polls it. A request
+//! that uses a connection exclusively polls it instead: the task of the call writes the request and
+//! reads the response, and does not need to wake another task, which often is on another thread.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,13 +13,13 @@ use futures_util::task::AtomicWaker;
 
 type ConnectionFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What a connection has to do, until it ends.
+/// The future that drives a connection until it ends.
 pub(crate) struct ConnectionDriver {
     /// `None` once the connection has ended.
     future: Mutex<Option<ConnectionFuture>>,
-    /// Whether a request does it.
+    /// True while a request drives the connection.
     lent: AtomicBool,
-    /// The connection's own task.
+    /// The waker of the connection's own task.
     task: AtomicWaker,
 }
 
@@ -29,20 +29,20 @@ impl ConnectionDriver {
         Arc::new(Self { future, lent: AtomicBool::new(false), task: AtomicWaker::new() })
     }
 
-    /// Lends it to a request, which has to poll it from now on.
+    /// Leases the driver to a request, which must poll it until the lease ends.
     pub(crate) fn lend(self: &Arc<Self>) -> DriverLease {
         self.lent.store(true, Ordering::Release);
         DriverLease(Arc::clone(self))
     }
 
-    /// Does what can be done without it being lent.
+    /// Polls the connection from its own task, unless the driver is leased.
     pub(crate) fn poll_own(&self, context: &mut Context<'_>) -> Poll<()> {
-        // Before it looks: what is given back afterwards wakes it.
+        // Registered before the check, so that the end of a lease after the check wakes the task.
         self.task.register(context.waker());
         if self.lent.load(Ordering::Acquire) { Poll::Pending } else { self.poll(context) }
     }
 
-    /// Does what can be done now. What the connection waits for wakes whoever polled it last.
+    /// Polls the connection. Events wake the task that polled it last.
     fn poll(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut future = self.lock();
         let Some(work) = future.as_mut() else { return Poll::Ready(()) };
@@ -58,22 +58,23 @@ impl ConnectionDriver {
     }
 }
 
-/// The task of a connection has its work. Dropping this ends the connection, whoever does its work.
+/// The owner of a connection's driver. Dropping it ends the connection, even while the driver is
+/// leased.
 pub(crate) struct DriverTask(pub(crate) Arc<ConnectionDriver>);
 
 impl Drop for DriverTask {
     fn drop(&mut self) {
-        // Not with the lock: it wakes who waits for a response.
+        // Dropped without the lock, because it wakes the task that waits for a response.
         let ended = self.0.lock().take();
         drop(ended);
     }
 }
 
-/// The work of a connection in the hands of a request. Dropping it gives the work back.
+/// The lease of a driver to a request. Dropping it returns the driver.
 pub(crate) struct DriverLease(Arc<ConnectionDriver>);
 
 impl DriverLease {
-    /// Does what can be done now. What becomes of the connection is seen by its sender.
+    /// Polls the connection. Its sender observes errors and the end of the connection.
     pub(crate) fn advance(&self, context: &mut Context<'_>) {
         let _ended = self.0.poll(context);
     }
@@ -86,10 +87,12 @@ impl Drop for DriverLease {
     }
 }
 
-/// Waits for something that the connection brings about, which it does meanwhile if its work is lent.
+/// Waits for a future that depends on the connection, and drives the connection in the meantime if
+/// its driver is leased to this request.
 ///
-/// What is handed to a connection wakes who polled its work last. So it is polled for nobody before that: its own task would
-/// be woken, find that the work is lent, and sleep again.
+/// Passing a request to the connection wakes the task that polled the driver last. So the driver is
+/// first polled with a waker that does nothing. Otherwise the connection's own task would wake,
+/// find that the driver is leased, and sleep again.
 pub(crate) async fn beside<T>(loan: Option<&DriverLease>, waited: impl Future<Output = T>) -> T {
     let Some(loan) = loan else { return waited.await };
     let mut waited = std::pin::pin!(waited);
@@ -98,7 +101,8 @@ pub(crate) async fn beside<T>(loan: Option<&DriverLease>, waited: impl Future<Ou
         if let Poll::Ready(done) = waited.as_mut().poll(context) {
             return Poll::Ready(done);
         }
-        // With what it was handed just now, and for this request.
+        // Processes the data that was passed to the connection just now, and registers the waker of
+        // this request.
         loan.advance(context);
         waited.as_mut().poll(context)
     })
@@ -135,7 +139,7 @@ mod tests {
         assert!(work.poll_own(&mut Context::from_waker(&own_waker)).is_pending());
         let loan = work.lend();
         loan.advance(&mut Context::from_waker(&request_waker));
-        // Its own task may be woken, and leaves the work alone.
+        // The connection's own task can be woken, but does not poll a leased driver.
         assert!(work.poll_own(&mut Context::from_waker(&own_waker)).is_pending());
         drop(sender);
         assert_eq!(woken(), (0, 1));
@@ -167,7 +171,7 @@ mod tests {
                 request.send(()).unwrap();
             }
         });
-        // Its own task waits for the next request.
+        // The connection's own task waits for the next request.
         assert!(work.poll_own(&mut Context::from_waker(&own_waker)).is_pending());
         let loan = work.lend();
         let response = async {

@@ -1,9 +1,10 @@
-//! Which addresses a guest's connections may go to.
+//! Rules for the addresses to which a guest can connect.
 //!
 //! The tables follow the IANA registries of special-purpose addresses
 //! ([IPv4](https://www.iana.org/assignments/iana-ipv4-special-registry),
-//! [IPv6](https://www.iana.org/assignments/iana-ipv6-special-registry)) and refuse a few ranges more: those that are
-//! reachable in principle and serve no tool, such as 192.88.99.0/24, and addresses that clouds keep for themselves.
+//! [IPv6](https://www.iana.org/assignments/iana-ipv6-special-registry)) and refuse a few more
+//! ranges: ranges that are reachable in principle but that no tool needs, such as 192.88.99.0/24,
+//! and addresses that cloud providers reserve for themselves.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,14 +12,16 @@ use ipnet::{Ipv4Net, Ipv6Net};
 
 use crate::network::AddressRange;
 
-/// Why an address of an IPv4 network is refused. The first network that contains the address decides.
+/// IPv4 networks whose addresses are refused, with the reason. The first network that contains the
+/// address applies.
 const REFUSED_V4: [(Ipv4Net, &str); 18] = [
     (v4([0, 0, 0, 0], 32), "unspecified"),
     (v4([0, 0, 0, 0], 8), "this network (0.0.0.0/8)"),
     (v4([10, 0, 0, 0], 8), "private (RFC 1918)"),
     (v4([100, 64, 0, 0], 10), "shared behind a provider's NAT (100.64.0.0/10)"),
     (v4([127, 0, 0, 0], 8), "loopback"),
-    // The platform service of Azure answers its virtual machines there, with their secrets.
+    // The platform service of Azure serves virtual machines at this address, including their
+    // secrets.
     (v4([168, 63, 129, 16], 32), "a cloud's platform service (168.63.129.16)"),
     (v4([169, 254, 0, 0], 16), "link-local, with the metadata services of clouds"),
     (v4([172, 16, 0, 0], 12), "private (RFC 1918)"),
@@ -34,7 +37,8 @@ const REFUSED_V4: [(Ipv4Net, &str); 18] = [
     (v4([240, 0, 0, 0], 4), "reserved (240.0.0.0/4)"),
 ];
 
-/// Why an address of an IPv6 network is refused. The first network that contains the address decides.
+/// IPv6 networks whose addresses are refused, with the reason. The first network that contains the
+/// address applies.
 const REFUSED_V6: [(Ipv6Net, &str); 19] = [
     (v6(0, 128), "unspecified"),
     (v6(1, 128), "loopback"),
@@ -57,7 +61,7 @@ const REFUSED_V6: [(Ipv6Net, &str); 19] = [
     (v6(0xff00 << 112, 8), "multicast"),
 ];
 
-/// All global unicast addresses that IANA hands out.
+/// All global unicast addresses that IANA allocates.
 const GLOBAL_V6: Ipv6Net = v6(0x2000 << 112, 3);
 const OUTSIDE: &str = "outside of the global addresses (2000::/3)";
 
@@ -69,17 +73,21 @@ const fn v6(bits: u128, prefix: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::from_bits(bits), prefix)
 }
 
-/// Why no guest may connect to the address, in a few words that complete "the address is". `None` if it may.
+/// Returns the reason why no guest can connect to the address, in a few words that complete "the
+/// address is". Returns `None` if connections are allowed.
 ///
-/// What is not globally reachable is refused unless a network of `opened` contains it. An address of IPv6 that leads to
-/// an IPv4 address is refused if that one is:
+/// An address that is not globally reachable is refused unless a network in `opened` contains it.
+/// An IPv6 address that leads to an IPv4 address is refused if the IPv4 address is refused:
 ///
-/// - An IPv4-mapped address (`::ffff:0:0/96`) *is* the IPv4 address, which alone decides.
-/// - IPv4-compatible and IPv4-translated addresses, NAT64 (`64:ff9b::/96`), 6to4 and Teredo are refused unless `opened`
-///   has both the address and the IPv4 addresses in it, where those are not global.
-/// - ISATAP (an interface identifier `::5efe:a.b.c.d`) decides as well, below any prefix.
-/// - In `64:ff9b:1::/48`, each operator places the IPv4 address elsewhere (RFC 8215). Whoever opens it, opens all that
-///   the translator reaches.
+/// - An IPv4-mapped address (`::ffff:0:0/96`) *is* the IPv4 address, and only the IPv4 address is
+///   checked.
+/// - IPv4-compatible and IPv4-translated addresses, NAT64 (`64:ff9b::/96`), 6to4 and Teredo are
+///   refused unless `opened` contains both the address and the embedded IPv4 addresses that are not
+///   global.
+/// - In ISATAP addresses (an interface identifier `::5efe:a.b.c.d`), the embedded address is also
+///   checked, under any prefix.
+/// - In `64:ff9b:1::/48`, each operator chooses the position of the IPv4 address (RFC 8215). An
+///   operator who opens this network opens every address that the translator reaches.
 pub fn refusal(address: IpAddr, opened: &[AddressRange]) -> Option<&'static str> {
     let address = address.to_canonical();
     let own = match address {
@@ -94,18 +102,20 @@ pub fn refusal(address: IpAddr, opened: &[AddressRange]) -> Option<&'static str>
     own.or_else(|| embedded(address).find_map(|v4| refusal(IpAddr::V4(v4), opened)))
 }
 
-/// The entries of `network_private` that open the address. None if it is open without them.
+/// Returns the entries of `network_private` that open the address. The list is empty if the address
+/// is open without them.
 pub(crate) fn openings(address: IpAddr) -> Vec<AddressRange> {
     let address = address.to_canonical();
     let ways = std::iter::once(address).chain(embedded(address).map(IpAddr::V4));
     ways.filter(|address| refusal(*address, &[]).is_some()).map(AddressRange::from).collect()
 }
 
-/// The IPv4 addresses that a packet for this address would go to, or through.
+/// Returns the IPv4 addresses to which, or through which, a packet for this address would be sent.
 fn embedded(address: IpAddr) -> impl Iterator<Item = Ipv4Addr> {
     let IpAddr::V6(address) = address else { return [None, None].into_iter().flatten() };
     let found = match address.segments() {
-        // Unspecified and loopback begin like IPv4-compatible addresses and are none.
+        // The unspecified and loopback addresses have the prefix of IPv4-compatible addresses, but
+        // are not IPv4-compatible.
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => [None, None],
         [0, 0, 0, 0, 0 | 0xffff, 0, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
             [Some(joined(high, low)), None]
@@ -119,7 +129,7 @@ fn embedded(address: IpAddr) -> impl Iterator<Item = Ipv4Addr> {
     found.into_iter().flatten()
 }
 
-/// The IPv4 address with these halves.
+/// Returns the IPv4 address with these halves.
 fn joined(high: u16, low: u16) -> Ipv4Addr {
     Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low))
 }

@@ -1,17 +1,18 @@
-//! Splits an authority, `host[:port]`, before its parts are parsed.
+//! Splitting and parsing of authorities, `host[:port]`.
 
 use crate::host::{AUTHORITY, NormalizedHost};
 use crate::malformed::AuthorityError;
 
-/// The host and the port of an authority, as they are written. A port without digits (`host:`) is `Some("")`.
+/// Splits an authority into the host and the port as they are written. A port without digits
+/// (`host:`) is `Some("")`.
 ///
-/// Rules and requests are split here, so that they never disagree about where a host ends.
+/// Both rules and requests use this function, so they always agree on the end of the host.
 pub(crate) fn split(text: &str) -> Result<(&str, Option<&str>), AuthorityError> {
     if text.len() > AUTHORITY {
         return Err(AuthorityError::Length);
     }
-    // What ends an authority comes first: of `allowed.com\@evil.com`, one parser would take the first host and another
-    // the second.
+    // Delimiters are checked first: in `allowed.com\@evil.com`, one parser would find the first
+    // host and another parser the second.
     if text.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '\\' | '?' | '#')) {
         return Err(AuthorityError::Character);
     }
@@ -47,15 +48,15 @@ pub(crate) fn split(text: &str) -> Result<(&str, Option<&str>), AuthorityError> 
     Ok((host, port))
 }
 
-/// The host and the port of a request. As in the URL standard, leading zeros of a port mean nothing, and `host:` has
-/// the default port, `None`.
+/// Parses the host and the port of a request. As in the URL standard, leading zeros of a port have
+/// no meaning, and `host:` has the default port, `None`.
 pub(crate) fn parse(text: &str) -> Result<(NormalizedHost, Option<u16>), AuthorityError> {
     let (host, port) = split(text)?;
     let port = port.filter(|port| !port.is_empty()).map(number).transpose()?;
     Ok((NormalizedHost::parse(host)?, port))
 }
 
-/// A port in digits: 1 to 65535.
+/// Parses a decimal port: 1 to 65535.
 pub(crate) fn number(digits: &str) -> Result<u16, AuthorityError> {
     match digits.parse() {
         Ok(port) if port > 0 => Ok(port),

@@ -1,4 +1,4 @@
-//! The addresses of a name that a connection may use.
+//! Filter for the resolved addresses of a name.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,12 +6,12 @@ use std::net::IpAddr;
 use crate::address::{openings, refusal};
 use crate::network::AddressRange;
 
-/// The addresses that a guest's connection may go to, in their order: those that are globally reachable, or that
-/// `opened` contains. At least one.
+/// Returns the addresses to which a guest can connect, in their order: those that are globally
+/// reachable or that `opened` contains. The result has at least one address.
 ///
 /// # Errors
 ///
-/// All addresses were refused, or there were none.
+/// Returns an error if all addresses were refused, or if there were none.
 pub fn choose(addresses: &[IpAddr], opened: &[AddressRange]) -> Result<Vec<IpAddr>, AddressesRefused> {
     let mut allowed = Vec::new();
     let mut refused = Vec::new();
@@ -24,19 +24,21 @@ pub fn choose(addresses: &[IpAddr], opened: &[AddressRange]) -> Result<Vec<IpAdd
     if allowed.is_empty() { Err(AddressesRefused(refused)) } else { Ok(allowed) }
 }
 
-/// Every address of a name was refused, or it had none.
+/// The error for a name all of whose addresses were refused, or that has no addresses.
 ///
-/// This is for the operator alone: a guest that learned why could explore the operator's network by its names.
+/// The details are only for the operator: with them, a guest could explore the operator's network
+/// by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddressesRefused(Vec<(IpAddr, &'static str)>);
 
 impl AddressesRefused {
-    /// The addresses and why each was refused, in their order. See [`refusal`].
+    /// Returns the addresses and the reason why each was refused, in their order. See [`refusal`].
     pub fn addresses(&self) -> &[(IpAddr, &'static str)] {
         &self.0
     }
 
-    /// The line of TOML under `[permissions]` that opens these addresses and no others. `None` if there were none.
+    /// Returns the line of TOML under `[permissions]` that opens these addresses and no others, or
+    /// `None` if there were no addresses.
     pub fn remedy(&self) -> Option<String> {
         let mut networks: Vec<AddressRange> = Vec::new();
         for network in self.0.iter().flat_map(|(address, _)| openings(*address)) {
@@ -48,14 +50,14 @@ impl AddressesRefused {
     }
 }
 
-/// The line of TOML that opens these networks.
+/// Returns the line of TOML that opens these networks.
 pub(crate) fn line(networks: &[AddressRange]) -> String {
     let networks: Vec<String> = networks.iter().map(ToString::to_string).collect();
     format!("network_private = [\"{}\"]", networks.join("\", \""))
 }
 
-/// How many addresses were refused, and why, without the addresses: `the 3 addresses were refused: 2 are loopback, 1 is
-/// private (RFC 1918)`.
+/// Formats the number of refused addresses and the reasons, without the addresses: `the 3 addresses
+/// were refused: 2 are loopback, 1 is private (RFC 1918)`.
 impl fmt::Display for AddressesRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.as_slice() {

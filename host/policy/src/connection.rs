@@ -1,4 +1,4 @@
-//! Decides about a TCP connection.
+//! Checks TCP connections and name lookups against the rules.
 
 use std::net::Ipv6Addr;
 
@@ -6,20 +6,20 @@ use crate::denied::DenialReason;
 use crate::host::NormalizedHost;
 use crate::tcp_rule::TcpRule;
 
-/// A TCP connection that a guest asks for.
+/// A TCP connection that a guest requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpRequest<'a> {
-    /// A name, or an IP address; one of IPv6 with or without brackets.
+    /// A name or an IP address. An IPv6 address can have brackets.
     pub host: &'a str,
     /// The port.
     pub port: u16,
 }
 
-/// An allowed connection: where to connect.
+/// The target of an allowed connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedConnection {
-    /// The normalised host. A name is absolute. Its addresses are still to be [chosen](crate::choose), and so is an IP
-    /// literal.
+    /// The normalised host. A name is absolute. The addresses of a name must still pass
+    /// [`choose`](crate::choose), and so must an IP literal.
     pub host: NormalizedHost,
     /// The port, 1 to 65535.
     pub port: u16,
@@ -28,14 +28,15 @@ pub struct AllowedConnection {
 }
 
 impl TcpRequest<'_> {
-    /// Whether a rule allows the connection.
+    /// Checks whether a rule allows the connection.
     ///
-    /// An address that the guest got by resolving a name is an IP literal here, which rules for names do not cover:
-    /// whoever resolves names for guests remembers for which name, and asks about the name.
+    /// An address that the guest obtained from a DNS lookup is an IP literal here, and rules for
+    /// names do not cover it. A caller that resolves names for guests must remember the name of
+    /// each address and check the name instead.
     ///
     /// # Errors
     ///
-    /// What is malformed, or that no rule allows the connection.
+    /// The host is malformed, the port is 0, or no rule allows the connection.
     pub fn check(&self, rules: &[TcpRule]) -> Result<AllowedConnection, DenialReason> {
         let host = match self.host.parse::<Ipv6Addr>() {
             Ok(address) => NormalizedHost::Ip(address.into()),
@@ -58,12 +59,12 @@ impl TcpRequest<'_> {
     }
 }
 
-/// The host that a guest asks to resolve, if a connection to it is allowed at any port. An IP literal is its own
-/// address, and nothing has to be resolved for it.
+/// Checks whether a guest may resolve a name: a rule must allow a connection to it, at any port.
+/// Returns the normalised host. An IP literal always passes, because it needs no resolution.
 ///
 /// # Errors
 ///
-/// What is malformed, or that no rule covers the name.
+/// The name is malformed, or no rule covers it.
 pub fn resolvable(name: &str, rules: &[TcpRule]) -> Result<NormalizedHost, DenialReason> {
     if let Ok(address) = name.parse::<Ipv6Addr>() {
         return Ok(NormalizedHost::Ip(address.into()));

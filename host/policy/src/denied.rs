@@ -1,4 +1,5 @@
-//! Why a request or a connection is denied: a sentence for the model, and a line of TOML for the operator.
+//! The reasons for denying a request or a connection. Each has a sentence for the model, and most
+//! have a line of TOML that lets the operator allow the request.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,7 +14,7 @@ use crate::origin::UrlOrigin;
 use crate::origin_pattern::OriginPattern;
 use crate::scheme::UrlScheme;
 
-/// Why a request or a connection of a guest is denied.
+/// The reason for denying a request or a connection of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DenialReason {
     /// The scheme is neither `http` nor `https`.
@@ -26,51 +27,58 @@ pub enum DenialReason {
     ForbiddenMethod(&'static str),
     /// The path does not begin with `/`, or contains a space, a control character or a `#`.
     MalformedPath,
-    /// A header is not one that HTTP allows (RFC 9110, section 5), such as one with a line break in its value, or it is a
-    /// second `Content-Length`.
+    /// A header is not valid in HTTP (RFC 9110, section 5), for example because its value contains
+    /// a line break, or it is a second `Content-Length`.
     MalformedHeader,
-    /// No tool may set the header of this name.
+    /// No tool may set the header with this name.
     ForbiddenHeader(String),
     /// No rule covers the host.
     Host(UrlOrigin),
     /// The host is an IP literal that no rule lists.
     IpLiteral(UrlOrigin),
-    /// Rules cover the host with the other scheme only.
+    /// Rules cover the host only with the other scheme.
     OtherScheme(UrlOrigin),
-    /// Rules cover the host and the scheme with other ports only.
+    /// Rules cover the host and the scheme, but only with other ports.
     OtherPort(UrlOrigin),
-    /// No rule for the origin allows the method. The rule is one that allows this method at this path alone; `None` if
-    /// one of them cannot be an entry of a grant, such as `get`.
+    /// No rule for the origin allows the method. The [`HttpRule`] allows only this method at this
+    /// path. It is `None` if the method or the path cannot be an entry of a grant: the method
+    /// `get`, for example.
     Method(UrlOrigin, Option<Box<HttpRule>>),
-    /// No rule for the origin and the method allows the path. The rule is as in [`DenialReason::Method`].
+    /// No rule for the origin and the method allows the path. The [`HttpRule`] is as in
+    /// [`DenialReason::Method`].
     Path(UrlOrigin, Option<Box<HttpRule>>),
-    /// The rules for the origin and the method restrict paths, and servers would read this path in different ways.
+    /// The rules for the origin and the method restrict paths, and servers can interpret this path
+    /// in different ways.
     ConcealedPath(UrlOrigin),
     /// No rule covers the host of a connection.
     ConnectionHost(NormalizedHost, u16),
     /// The host of a connection is an IP literal that no rule lists.
     ConnectionIpLiteral(IpAddr, u16),
-    /// Rules cover the host of a connection with other ports only.
+    /// Rules cover the host of a connection, but only with other ports.
     ConnectionPort(NormalizedHost, u16),
-    /// A name to resolve, which no rule for connections covers.
+    /// No rule for connections covers the name to resolve.
     Lookup(NormalizedHost),
     /// A connection to port 0.
     ConnectionPortZero,
 }
 
 impl DenialReason {
-    /// Why a text is not the authority of a request, for one that was refused as such before any rule was asked.
+    /// Returns the reason for rejecting `text` as the authority of a request. For authorities that
+    /// were rejected before any rule was checked.
     pub fn authority(text: &str) -> Self {
         Self::Authority(authority::parse(text).err().unwrap_or(AuthorityError::Name))
     }
 
-    /// For the operator: what allows this under `[permissions]`, as TOML. `None` if no grant allows it, and for
-    /// a [concealed path](DenialReason::ConcealedPath), for which the operator would have to give up `paths`.
+    /// Returns the TOML under `[permissions]` with which an operator can allow the request. Returns
+    /// `None` if no grant allows it, and for [`ConcealedPath`](DenialReason::ConcealedPath), which
+    /// would require giving up `paths`.
     ///
-    /// For a [lookup](DenialReason::Lookup), the port is still to be filled in: `tcp = ["db.internal:PORT"]`.
+    /// For a [`Lookup`](DenialReason::Lookup), the operator must fill in the port: `tcp =
+    /// ["db.internal:PORT"]`.
     ///
-    /// One line, and for an IP literal that is not globally reachable a second one, which opens the address. The entry
-    /// allows no more than was denied; if the key exists already, the entry is to be added to its list.
+    /// The result is one line. An IP literal that is not globally reachable needs a second line,
+    /// which opens the address. The entry allows no more than was denied. If the key exists
+    /// already, the operator adds the entry to its list.
     pub fn remedy(&self) -> Option<String> {
         let (line, host) = match self {
             Self::Scheme
@@ -108,7 +116,7 @@ impl DenialReason {
     }
 }
 
-/// A sentence for the model. Of the guest's text, it repeats only what was normalised.
+/// Formats a sentence for the model. It repeats only normalised parts of the guest's text.
 impl fmt::Display for DenialReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

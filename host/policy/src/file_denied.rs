@@ -1,4 +1,5 @@
-//! Why a use of a file or folder is denied: a sentence, and a line of TOML for the operator.
+//! The reasons for denying access to a file or folder, each with a sentence and, if possible, a
+//! line of TOML for the operator.
 
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
@@ -6,43 +7,47 @@ use std::sync::Arc;
 
 use crate::permissions::{MountAccess, MountPermission, MountScope};
 
-/// Longest path in a line of TOML, in bytes. A longer one would be cut off.
+/// Maximum size of a path in a line of TOML, in bytes. A longer path would be truncated.
 const LONGEST: usize = 256;
 
-/// Why a use of a file or folder is denied.
+/// The reason for denying access to a file or folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileDenied {
-    /// No mounted folder contains it.
+    /// No mounted folder contains the path.
     Unmounted {
-        /// Its absolute path in the guest.
+        /// The absolute path in the guest.
         path: String,
-        /// Whether it would have been made, changed or removed.
+        /// True if the guest tried to create, change or delete the file.
         changes: bool,
     },
-    /// It would have been made, changed or removed in a folder that can only be read.
+    /// The guest tried to create, change or delete a file in a read-only folder.
     ReadOnly {
         /// The mount.
         mount: Arc<MountPermission>,
-        /// Its path below that of the mount.
+        /// The path relative to the mount.
         path: String,
     },
-    /// Its path leads out of the mounted folder.
+    /// The path leads out of the mounted folder.
     Outside {
         /// The path of the folder in the guest.
         guest: String,
-        /// The path within it.
+        /// The path relative to the folder.
         path: String,
-        /// Where the path leads in the guest; `None` if it does by links.
+        /// The path in the guest to which `path` leads; `None` if it leaves the folder through
+        /// links.
         target: Option<String>,
-        /// Whether it would have been made, changed or removed.
+        /// True if the guest tried to create, change or delete the file.
         changes: bool,
     },
 }
 
 impl FileDenied {
-    /// For the operator: what allows this under `[permissions]`, as TOML. It opens one folder, and no more than was denied:
-    /// only for reading, unless something was to be changed. Which folder of the server it is, is for the operator to fill in.
-    /// `None` if that would be the whole file system, if links lead out of a mount, and if no line says all that the mount has.
+    /// Returns the TOML under `[permissions]` with which an operator can allow the access. It opens
+    /// one folder, and grants write access only if the guest tried to write. The operator must fill
+    /// in the folder on the server.
+    ///
+    /// Returns `None` if the folder would be the whole file system, if links lead out of a mount,
+    /// or if one line cannot express all settings of the mount.
     pub fn remedy(&self) -> Option<String> {
         let (path, changes) = match self {
             Self::Unmounted { path, changes } => (path, *changes),
@@ -55,7 +60,7 @@ impl FileDenied {
     }
 }
 
-/// The mount with the right to change what is in it.
+/// Returns the mount as a line of TOML, with read-write access.
 fn writable(mount: &MountPermission) -> Option<String> {
     let MountPermission { written, guest, by, quota, entries, unguarded, access: MountAccess::Read, .. } = mount else {
         return None;
@@ -72,13 +77,14 @@ fn writable(mount: &MountPermission) -> Option<String> {
     Some(format!("mounts = [{{ host = {host}, guest = {guest}, access = \"read-write\"{by}{unguarded} }}]"))
 }
 
-/// A path as a string of TOML; `None` if it is too long, or has characters that only act.
+/// Returns a path as a TOML string; `None` if it is too long or contains control characters.
 fn quoted(path: &Path) -> Option<String> {
     let text = path.to_str().filter(|text| text.len() <= LONGEST && !text.chars().any(char::is_control))?;
     Some(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))
 }
 
-/// The absolute path to which `path` leads from the folder `from`, by its own words and without looking at anything.
+/// Returns the absolute path to which `path` leads from the folder `from`. This is purely lexical:
+/// it does not access the file system.
 pub fn absolute(from: &str, path: &str) -> String {
     let mut whole = PathBuf::from("/");
     for component in Path::new(from).components().chain(Path::new(path).components()) {
@@ -91,7 +97,8 @@ pub fn absolute(from: &str, path: &str) -> String {
     whole.to_string_lossy().into_owned()
 }
 
-/// A sentence for the operator and the model. It contains paths that the guest chose, and no path of the server.
+/// Formats a sentence for the operator and the model. It contains paths that the guest chose, and
+/// no path of the server.
 impl fmt::Display for FileDenied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -147,7 +154,7 @@ mod tests {
             let permissions: Permissions = toml::from_str(&line).unwrap();
             assert_eq!(permissions.mounts.len(), 1, "{line}");
         }
-        // The whole file system, lines that would be cut off, and what only acts.
+        // The whole file system, lines that would be truncated, and control characters.
         for path in ["/", "/file", &format!("/{}/x", "a".repeat(300)), "/a\u{1b}[2J/x", "/a\nb/x"] {
             assert_eq!(unmounted(path, false).remedy(), None, "{path}");
         }
@@ -166,7 +173,7 @@ mod tests {
             let expected = format!("mounts = [{{ host = \"/srv/a\", guest = \"/a\", access = \"read-write\"{more} }}]");
             assert_eq!(remedy(more), Some(expected));
         }
-        // No line would say all of such a mount.
+        // One line cannot express all settings of such a mount.
         let limited = Arc::new(MountPermission { entries: Some(1), ..MountPermission::clone(&mount("")) });
         assert_eq!(FileDenied::ReadOnly { mount: limited, path: "x".into() }.remedy(), None);
         let denied = FileDenied::ReadOnly { mount: mount(""), path: "b/../c".into() };

@@ -1,4 +1,4 @@
-//! Keys that mounts and temporary folders have in common.
+//! Deserializers and serializers for the keys that mounts and temporary folders share.
 
 use std::path::{Component, Path};
 
@@ -7,7 +7,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toolbay_model::setting::count;
 
-/// Most entries that a folder can be allowed: so many are counted in seconds.
+/// Maximum number of entries that a folder can be allowed. Counting this many takes seconds.
 const MOST_ENTRIES: usize = 1_000_000;
 
 /// Parses a number of entries, 1 to 1,000,000.
@@ -26,13 +26,13 @@ pub(crate) fn guest_path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<S
     Err(D::Error::custom(format_args!("{guest:?} must be an absolute path without `..`, such as \"/data\"")))
 }
 
-/// Programs read sizes as numbers of bytes.
+/// Serializes a size as a number of bytes, for programs.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde wants")]
 pub(crate) fn bytes<S: Serializer>(size: &ByteSize, serializer: S) -> Result<S::Ok, S::Error> {
     size.as_u64().serialize(serializer)
 }
 
-/// The same for a size that need not be there.
+/// Like [`bytes`], for an optional size.
 #[expect(clippy::ref_option, reason = "the signature that serde wants")]
 pub(crate) fn optional_bytes<S: Serializer>(size: &Option<ByteSize>, serializer: S) -> Result<S::Ok, S::Error> {
     size.map(|size| size.as_u64()).serialize(serializer)

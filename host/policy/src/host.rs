@@ -1,36 +1,38 @@
-//! The host of a request or of a connection, in its only spelling.
+//! The host of a request or a connection, in normalised form.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use crate::malformed::AuthorityError;
 
-/// Longest text of an authority, in bytes: what a name of 253 bytes needs, and a little more. Longer texts are not
-/// worth the work of parsing.
+/// Maximum size of an authority, in bytes: enough for a name of 253 bytes. Longer texts are
+/// rejected before they are parsed.
 pub(crate) const AUTHORITY: usize = 255;
-/// Longest name in bytes, without a trailing dot (RFC 1035, section 2.3.4, as text).
+/// Maximum size of a name in bytes, without a trailing dot (RFC 1035, section 2.3.4, as text).
 const NAME: usize = 253;
-/// Longest label in bytes (RFC 1035, section 2.3.4).
+/// Maximum size of a label, in bytes (RFC 1035, section 2.3.4).
 const LABEL: usize = 63;
 
 /// A host, normalised as the [URL standard](https://url.spec.whatwg.org/#host-parsing) does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NormalizedHost {
-    /// A name: IDNA in ASCII (UTS #46), lower case, no trailing dot, labels of 1 to 63 bytes of `a-z 0-9 - _`.
+    /// A name: IDNA in ASCII (UTS #46), lower case, no trailing dot, labels of 1 to 63 bytes of
+    /// `a-z 0-9 - _`.
     Name(String),
-    /// An IP literal. Every spelling of an IPv4 address that the URL standard knows is one: `127.1`, `0x7f.0.0.1`.
+    /// An IP literal. This includes every spelling of an IPv4 address in the URL standard, such as
+    /// `127.1` and `0x7f.0.0.1`.
     Ip(IpAddr),
 }
 
 impl NormalizedHost {
-    /// Parses a host as a guest writes it: a name, an IPv4 address, or an IPv6 address in brackets.
+    /// Parses a host from a guest: a name, an IPv4 address, or an IPv6 address in brackets.
     ///
-    /// This is stricter than the URL standard: percent-encoding, characters that only look like dots or digits of an
-    /// address, and names that DNS cannot have are errors.
+    /// This is stricter than the URL standard. Percent-encoding, characters that look like dots or
+    /// like digits of an address, and names that DNS cannot have are errors.
     ///
     /// # Errors
     ///
-    /// What is wrong with the host.
+    /// The host is malformed.
     pub fn parse(text: &str) -> Result<Self, AuthorityError> {
         if text.is_empty() {
             return Err(AuthorityError::Empty);
@@ -38,13 +40,13 @@ impl NormalizedHost {
         if text.len() > AUTHORITY {
             return Err(AuthorityError::Length);
         }
-        // The parser below would decode it.
+        // The URL parser would decode it.
         if text.contains('%') {
             return Err(AuthorityError::Percent);
         }
         match url::Host::parse(text) {
             Ok(url::Host::Domain(ascii)) => name(text, ascii),
-            // `１２７.0.0.1` is an address to a URL parser. Nobody writes that in good faith.
+            // A URL parser accepts `１２７.0.0.1` as an address. No honest client sends this.
             Ok(url::Host::Ipv4(_)) if !text.is_ascii() => Err(AuthorityError::Address),
             Ok(url::Host::Ipv4(address)) => Ok(Self::Ip(address.into())),
             Ok(url::Host::Ipv6(address)) => Ok(Self::Ip(address.into())),
@@ -57,10 +59,11 @@ impl NormalizedHost {
     }
 }
 
-/// The name that `written` stands for. `ascii` is what IDNA makes of it.
+/// Returns the normalised name for `written`. `ascii` is the result of IDNA processing.
 fn name(written: &str, mut ascii: String) -> Result<NormalizedHost, AuthorityError> {
     let dots = |text: &str| text.bytes().filter(|byte| *byte == b'.').count();
-    // IDNA maps several characters to a dot: `evil。com` has one label to whoever reads it, and two to DNS.
+    // IDNA maps several characters to a dot: `evil。com` looks like one label to a reader, but DNS
+    // finds two.
     if dots(written) != dots(&ascii) {
         return Err(AuthorityError::Dot);
     }
@@ -77,7 +80,8 @@ fn name(written: &str, mut ascii: String) -> Result<NormalizedHost, AuthorityErr
         if label.len() > LABEL {
             return Err(AuthorityError::LabelLength);
         }
-        // The URL standard allows `*`, `!`, `"` and others, which DNS resolvers and logs can do without.
+        // The URL standard allows `*`, `!`, `"` and others. They cause problems in DNS resolvers
+        // and logs.
         if !label.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte)) {
             return Err(AuthorityError::Name);
         }
@@ -85,7 +89,7 @@ fn name(written: &str, mut ascii: String) -> Result<NormalizedHost, AuthorityErr
     Ok(NormalizedHost::Name(ascii))
 }
 
-/// As in a URL: an IPv6 address is in brackets.
+/// Formats the host as in a URL, with an IPv6 address in brackets.
 impl fmt::Display for NormalizedHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,26 +1,29 @@
-//! Which hosts an entry of a grant covers.
+//! The hosts that an entry of a grant covers.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use crate::host::NormalizedHost;
 
-/// The host of a rule: one host, or all names below one.
+/// The host of a rule: one host, or all subdomains of a name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HostPattern {
-    /// This host alone. An IP literal is covered only by the same IP literal.
+    /// Only this host. An IP literal covers only the same IP literal.
     One(NormalizedHost),
-    /// `*.example.org`: every name with at least one more label in front, such as `a.example.org` and
-    /// `a.b.example.org`. Never `example.org` itself, which is an entry of its own, and never an IP literal.
+    /// `*.example.org`: every name with at least one more label in front, such as `a.example.org`
+    /// and `a.b.example.org`. It never covers an IP literal, or `example.org` itself, which needs a
+    /// separate entry.
     Below(String),
 }
 
 impl HostPattern {
-    /// Parses the host of an entry. Unlike a guest, an operator has to write an IPv4 address in its usual spelling.
+    /// Parses the host of an entry. Unlike a guest, an operator must write an IPv4 address in its
+    /// usual spelling.
     ///
     /// # Errors
     ///
-    /// What is wrong, as the rest of a sentence that begins with the entry, and what would be right.
+    /// Returns the mistake and a correct form, as the rest of a sentence that begins with the
+    /// entry.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text == "*" {
             return Err("would allow every host; list the hosts, such as api.example.com or *.example.com".to_owned());
@@ -44,7 +47,7 @@ impl HostPattern {
         }
     }
 
-    /// Whether the host is one of those that the pattern stands for.
+    /// Returns whether the pattern covers the host.
     pub fn covers(&self, host: &NormalizedHost) -> bool {
         match (self, host) {
             (Self::One(one), host) => one == host,
@@ -56,7 +59,7 @@ impl HostPattern {
     }
 }
 
-/// A host without `*`.
+/// Parses a host without `*`.
 fn host(text: &str) -> Result<NormalizedHost, String> {
     match NormalizedHost::parse(text).map_err(|wrong| wrong.to_string())? {
         NormalizedHost::Ip(IpAddr::V4(address)) if address.to_string() != text => {

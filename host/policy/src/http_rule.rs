@@ -10,7 +10,8 @@ use crate::method::HttpMethod;
 use crate::origin_pattern::OriginPattern;
 use crate::path::PathPrefix;
 
-/// Requests that a plugin can send: an origin, or a table with an origin and what is allowed there.
+/// A rule for the requests that a plugin can send: an origin, or a table with an origin and the
+/// allowed methods and paths.
 ///
 /// ```toml
 /// http = ["https://api.example.com", { origin = "https://api.github.com", methods = ["GET"], paths = ["/v1/"] }]
@@ -34,32 +35,34 @@ struct HttpRuleTable {
 }
 
 impl HttpRule {
-    /// A rule that allows everything at these origins.
+    /// Creates a rule that allows every request to these origins.
     pub fn new(origin: OriginPattern) -> Self {
         Self { table: HttpRuleTable { origin, methods: None, paths: None } }
     }
 
-    /// A rule that allows one method at the paths that begin with this one.
+    /// Creates a rule that allows one method at the paths that begin with `path`.
     pub(crate) fn only(origin: OriginPattern, method: HttpMethod, path: PathPrefix) -> Self {
         Self { table: HttpRuleTable { origin, methods: Some(vec![method]), paths: Some(vec![path]) } }
     }
 
-    /// The origins that the rule covers.
+    /// Returns the origins that the rule covers.
     pub fn origin(&self) -> &OriginPattern {
         &self.table.origin
     }
 
-    /// The methods that the rule allows, at least one. `None` allows every method that [`HttpMethod`] can be.
+    /// Returns the methods that the rule allows, at least one. `None` allows every method that
+    /// [`HttpMethod`] can be.
     pub fn methods(&self) -> Option<&[HttpMethod]> {
         self.table.methods.as_deref()
     }
 
-    /// Prefixes of the paths that the rule allows, at least one. `None` allows every path.
+    /// Returns the path prefixes that the rule allows, at least one. `None` allows every path.
     pub fn paths(&self) -> Option<&[PathPrefix]> {
         self.table.paths.as_deref()
     }
 
-    /// Whether it allows every request that the other allows. Paths are compared as they are written.
+    /// Returns whether this rule allows every request that the other allows. Compares path prefixes
+    /// for equality only.
     pub(crate) fn covers_all_of(&self, other: &Self) -> bool {
         fn has_all<T: PartialEq>(wide: Option<&[T]>, narrow: Option<&[T]>) -> bool {
             match (wide, narrow) {
@@ -74,8 +77,8 @@ impl HttpRule {
     }
 }
 
-/// The rule as TOML, in one line. Nothing in it needs an escape: see what [`OriginPattern`], [`HttpMethod`] and
-/// [`PathPrefix`] accept.
+/// Formats the rule as TOML, in one line. No part needs escaping: see the syntax that
+/// [`OriginPattern`], [`HttpMethod`] and [`PathPrefix`] accept.
 impl fmt::Display for HttpRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let HttpRuleTable { origin, methods, paths } = &self.table;
@@ -119,7 +122,7 @@ impl<'de> Deserialize<'de> for HttpRule {
     }
 }
 
-/// A string, unless the rule has methods or paths.
+/// Serializes the rule as a string, unless it has methods or paths.
 impl Serialize for HttpRule {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.table.methods.is_none() && self.table.paths.is_none() {
@@ -145,7 +148,7 @@ fn paths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<PathPr
     Ok(Some(paths))
 }
 
-/// The entries without repetitions, in their order.
+/// Removes duplicate entries and preserves the order.
 fn unique<T: PartialEq>(entries: Vec<T>) -> Vec<T> {
     let mut unique = Vec::with_capacity(entries.len());
     for entry in entries {

@@ -1,4 +1,4 @@
-//! What two versions of the same permissions both allow.
+//! The intersection of two versions of the same permissions.
 
 use std::path::Path;
 
@@ -8,8 +8,9 @@ use crate::scratch::ScratchPermission;
 use crate::state_grant::StateGrant;
 
 impl Permissions {
-    /// What these permissions and those `in_force` both allow, as far as the entries can be compared. What cannot be
-    /// compared is not allowed; what is neither a right nor a restriction stays as it is in force.
+    /// Returns the rights that both these permissions and those `in_force` grant, as far as the
+    /// entries can be compared. An entry that cannot be compared is not allowed. A setting that is
+    /// neither a right nor a restriction keeps its value in `in_force`.
     #[must_use]
     pub fn intersection(&self, in_force: &Self) -> Self {
         let mounts = self.mounts.iter().filter_map(|mount| {
@@ -36,12 +37,12 @@ impl Permissions {
     }
 }
 
-/// The entries that are in both lists.
+/// Returns the entries that are in both lists.
 fn common<T: Clone + PartialEq>(one: &[T], two: &[T]) -> Vec<T> {
     one.iter().filter(|entry| two.contains(entry)).cloned().collect()
 }
 
-/// The rules of each list that the other list allows.
+/// Returns the rules of each list that the other list covers.
 fn common_requests(one: &[HttpRule], two: &[HttpRule]) -> Vec<HttpRule> {
     let covered = |rule: &&HttpRule, by: &[HttpRule]| by.iter().any(|other| other.covers_all_of(rule));
     let mut both: Vec<HttpRule> = one.iter().filter(|rule| covered(rule, two)).cloned().collect();
@@ -50,7 +51,8 @@ fn common_requests(one: &[HttpRule], two: &[HttpRule]) -> Vec<HttpRule> {
     both
 }
 
-/// A folder that both mounts have at the same path, with the narrower access and bounds.
+/// Returns the mount with the narrower access and limits of the two. Both have the same folder and
+/// path.
 fn common_mount(mount: &MountPermission, in_force: &MountPermission) -> Option<MountPermission> {
     if mount.by != in_force.by {
         return None;
@@ -77,7 +79,8 @@ fn common_scratch(one: &ScratchPermission, two: &ScratchPermission) -> Option<Sc
     })
 }
 
-/// Whose state it is decides about who can read it: only a state of the same kind is common.
+/// Returns the smaller of two state grants. The scope (`by`) determines who can read the state, so
+/// grants of different scopes have nothing in common.
 fn common_state(one: StateGrant, two: StateGrant) -> Option<StateGrant> {
     (one.by == two.by).then(|| StateGrant { size: one.size.min(two.size), keys: one.keys.min(two.keys), by: one.by })
 }
@@ -144,7 +147,7 @@ mod tests {
         for (one, two, both) in cases {
             let (one, two, both) = (permissions(one), permissions(two), permissions(both));
             assert_eq!(one.intersection(&two), both, "{one:?} and {two:?}");
-            // What is in force decides about `deterministic`.
+            // The permissions in force determine `deterministic`.
             let turned = Permissions { deterministic: both.deterministic, ..two.intersection(&one) };
             assert_eq!(turned.intersection(&both), turned, "{two:?} and {one:?}");
             assert_eq!((one.intersection(&one), two.intersection(&two)), (one, two));

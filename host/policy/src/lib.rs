@@ -1,16 +1,18 @@
-//! What an operator's grant allows: data and functions, without input or output.
+//! The permissions in an operator's grant: data and functions without I/O.
 //!
-//! The catalog parses the entries of a grant into [`HttpRule`], [`TcpRule`] and [`AddressRange`]. The sandbox asks three
-//! times before a guest reaches anything:
+//! The catalog parses the entries of a grant into [`HttpRule`], [`TcpRule`] and [`AddressRange`].
+//! The sandbox performs three steps before a guest can reach an address:
 //!
-//! 1. [`HttpRequest::check`] or [`TcpRequest::check`] compares what the guest wrote with the rules. The host and port
-//!    of the [`AllowedRequest`] answer are normalised: the sandbox connects to those, never to what the guest wrote.
+//! 1. [`HttpRequest::check`] or [`TcpRequest::check`] compares the guest's request with the rules.
+//!    The host and port of the result, such as an [`AllowedRequest`], are normalised. The sandbox
+//!    connects to those, never to the host that the guest wrote.
 //! 2. The sandbox resolves the name.
-//! 3. [`choose`] removes every address that is not globally reachable, unless `network_private` opens it. An allowed
-//!    name whose records point into the operator's network stays outside, and so does an allowed IP literal.
+//! 3. [`choose`] removes every address that is not globally reachable, unless `network_private`
+//!    opens it. An allowed name whose records point into the operator's network stays blocked, and
+//!    so does an allowed IP literal.
 //!
-//! Each redirect, each new name and each resolution is checked again. Nothing here resolves a name, opens a socket, or
-//! knows wasmtime; everything is allowed by a rule or denied.
+//! Each redirect, each new name and each resolution is checked again. A request that no rule allows
+//! is denied. This crate does not resolve names or open sockets, and does not depend on wasmtime.
 
 mod address;
 mod authority;

@@ -1,8 +1,8 @@
-//! What is wrong with an authority.
+//! The errors in an authority.
 
 use std::fmt;
 
-/// Why a text is not the authority of a URL (`host` or `host:port`) that Toolbay accepts.
+/// The reason for rejecting a text as the authority of a URL (`host` or `host:port`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthorityError {
     /// There is no host.
@@ -17,9 +17,9 @@ pub enum AuthorityError {
     Userinfo,
     /// A bracket that is not the beginning or the end of an IPv6 address.
     Bracket,
-    /// The port is not a decimal number from 1 to 65535, or there are several.
+    /// The port is not a decimal number from 1 to 65535, or there are several ports.
     Port,
-    /// A character other than `.` that stands for a dot, such as U+3002.
+    /// A character other than `.` that means a dot, such as U+3002.
     Dot,
     /// Two dots in a row, or a dot at the beginning.
     EmptyLabel,
@@ -29,11 +29,11 @@ pub enum AuthorityError {
     NameLength,
     /// The host ends in a number, or is in brackets, and is not an IP address.
     Address,
-    /// The name has characters that no name of a host has, or is not valid IDNA (UTS #46).
+    /// The name has characters that no host name can have, or is not valid IDNA (UTS #46).
     Name,
 }
 
-/// The rest of a sentence whose subject is the authority, without a full stop.
+/// Formats the rest of a sentence whose subject is the authority, without a full stop.
 impl fmt::Display for AuthorityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -4,11 +4,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The methods of RFC 9110 and RFC 5789 that a grant can list. Methods are case-sensitive: `get` is another one.
+/// The methods of RFC 9110 and RFC 5789 that a grant can list. Methods are case-sensitive: `get` is
+/// a different method.
 const STANDARD: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"];
-/// The methods that no request can have, as in the [Fetch standard](https://fetch.spec.whatwg.org/#forbidden-method):
-/// CONNECT makes a tunnel, in which nothing is checked, and the others return what was sent, with the credentials that
-/// the host adds.
+/// The methods that no request can have, as in the [Fetch
+/// standard](https://fetch.spec.whatwg.org/#forbidden-method). CONNECT creates a tunnel, in which
+/// nothing is checked. The others return the request, including the credentials that the host adds.
 const FORBIDDEN: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
 
 /// A method that requests can have.
@@ -16,17 +17,17 @@ const FORBIDDEN: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
 #[serde(try_from = "String", into = "String")]
 pub struct HttpMethod(String);
 
-/// Why no request can have a method.
+/// The reason why no request can have a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadMethod {
-    /// It is not a token.
+    /// The method is not a token.
     Malformed,
-    /// It is this method, in any case.
+    /// The method is this forbidden one, in upper or lower case.
     Forbidden(&'static str),
 }
 
 impl HttpMethod {
-    /// The method of a request: a token (RFC 9110, section 5.6.2) that is not forbidden.
+    /// Parses the method of a request: a token (RFC 9110, section 5.6.2) that is not forbidden.
     pub(crate) fn of_request(text: &str) -> Result<Self, BadMethod> {
         let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         if text.is_empty() || !text.bytes().all(token) {
@@ -42,7 +43,7 @@ impl HttpMethod {
     ///
     /// # Errors
     ///
-    /// The entry in quotes, what is wrong with it, and what would be right.
+    /// Returns a message with the entry in quotes, the mistake, and a correct form.
     pub fn parse(text: &str) -> Result<Self, String> {
         let method = Self::of_request(text).map_err(|bad| match bad {
             BadMethod::Malformed if text.contains('*') || text.is_empty() => {
@@ -51,7 +52,7 @@ impl HttpMethod {
             BadMethod::Malformed => format!("{text:?} is not a method, such as \"GET\""),
             BadMethod::Forbidden(method) => format!("{text:?} cannot be allowed: no tool may use {method}"),
         })?;
-        // `*` is a token, but here it was meant as a pattern.
+        // `*` is a valid token, but an operator who writes it means a pattern.
         if text.contains('*') {
             return Err(format!("{text:?} is not a method; to allow every method, leave out `methods`"));
         }
@@ -63,7 +64,7 @@ impl HttpMethod {
         }
     }
 
-    /// The method as it is sent.
+    /// Returns the method as it is sent.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -7,15 +7,18 @@ use std::str::FromStr;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::{Deserialize, Serialize};
 
-/// The shortest prefixes that an entry can have: those of `240.0.0.0/4` and `fc00::/7`, the widest networks that are
-/// not globally reachable. A wider one would open several of them at once, and the metadata services of clouds with them.
+/// Minimum prefix lengths of an entry: those of `240.0.0.0/4` and `fc00::/7`, the widest networks
+/// that are not globally reachable. A shorter prefix would open several of them at once, including
+/// the metadata services of clouds.
 const SHORTEST_V4: u8 = 4;
 const SHORTEST_V6: u8 = 7;
 
-/// IPv4 addresses as the sockets of IPv6 see them, `::ffff:0:0/96` (RFC 4291, section 2.5.5.2).
+/// The IPv4-mapped addresses, `::ffff:0:0/96` (RFC 4291, section 2.5.5.2). IPv6 sockets use these
+/// for IPv4 peers.
 const MAPPED: Ipv6Net = Ipv6Net::new_assert(Ipv4Addr::UNSPECIFIED.to_ipv6_mapped(), 96);
 
-/// Addresses that the operator opens although they are not globally reachable: `10.0.0.0/8`, `127.0.0.1`, `fd00::/8`.
+/// Addresses that the operator opens even though they are not globally reachable: `10.0.0.0/8`,
+/// `127.0.0.1`, `fd00::/8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct AddressRange(IpNet);
@@ -25,7 +28,7 @@ impl AddressRange {
     ///
     /// # Errors
     ///
-    /// The entry in quotes, what is wrong with it, and what would be right.
+    /// Returns a message with the entry in quotes, the mistake, and a correct form.
     pub fn parse(text: &str) -> Result<Self, String> {
         let inside = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
         if let Some(address) = inside.and_then(|inside| inside.parse::<IpAddr>().ok()) {
@@ -67,25 +70,26 @@ impl AddressRange {
         Ok(Self(network))
     }
 
-    /// Whether the address belongs to the network. IPv4 addresses belong to IPv4 networks alone.
+    /// Returns whether the address belongs to the network. IPv4 addresses belong only to IPv4
+    /// networks.
     pub fn contains(&self, address: IpAddr) -> bool {
         self.0.contains(&address)
     }
 }
 
-/// A network of one address as the address.
+/// Formats a network. A network of one address is written as the address.
 fn written(network: IpNet) -> String {
     if network.prefix_len() == network.max_prefix_len() { network.addr().to_string() } else { network.to_string() }
 }
 
-/// The network of one address, unless it is an IPv4-mapped one.
+/// Creates the network of one address. An IPv4-mapped address becomes an IPv4 address.
 impl From<IpAddr> for AddressRange {
     fn from(address: IpAddr) -> Self {
         Self(address.to_canonical().into())
     }
 }
 
-/// The canonical form, which [`AddressRange::parse`] reads again.
+/// Formats the canonical form, which [`AddressRange::parse`] accepts.
 impl fmt::Display for AddressRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&written(self.0))

@@ -11,9 +11,10 @@ use crate::malformed::AuthorityError;
 use crate::origin::UrlOrigin;
 use crate::scheme::UrlScheme;
 
-/// The origins that a rule covers: `https://api.example.com`, `http://localhost:8080`, `https://*.example.org`.
+/// The origins that a rule covers: `https://api.example.com`, `http://localhost:8080`,
+/// `https://*.example.org`.
 ///
-/// Scheme and port are compared as they are: a rule for `https` never covers `http`.
+/// Scheme and port must be equal: a rule for `https` never covers `http`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct OriginPattern {
@@ -27,7 +28,7 @@ impl OriginPattern {
     ///
     /// # Errors
     ///
-    /// The entry in quotes, what is wrong with it, and what would be right.
+    /// Returns a message with the entry in quotes, the mistake, and a correct form.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = |why: &dyn fmt::Display| format!("{text:?} {why}");
         let Some((scheme, rest)) = text.split_once("://") else {
@@ -43,7 +44,7 @@ impl OriginPattern {
         if let Some(end) = rest.find(['/', '\\', '?', '#']) {
             let (authority, rest) = rest.split_at(end);
             let origin = format!("{scheme}://{authority}");
-            // What is suggested must be an origin.
+            // The suggested text must be a valid origin.
             Self::parse(&origin)?;
             return Err(wrong(&beyond(&origin, rest)));
         }
@@ -60,17 +61,17 @@ impl OriginPattern {
         Ok(Self { scheme, host, port })
     }
 
-    /// The pattern that covers this origin alone.
+    /// Creates a pattern that covers only this origin.
     pub(crate) fn one(origin: UrlOrigin) -> Self {
         Self { scheme: origin.scheme, host: HostPattern::One(origin.host), port: origin.port }
     }
 
-    /// Whether the origin is one of those that the pattern stands for.
+    /// Returns whether the pattern covers the origin.
     pub fn covers(&self, origin: &UrlOrigin) -> bool {
         self.scheme == origin.scheme && self.port == origin.port && self.host.covers(&origin.host)
     }
 
-    /// Whether it covers every origin that the other covers.
+    /// Returns whether this pattern covers every origin that the other covers.
     pub fn covers_all_of(&self, other: &Self) -> bool {
         let hosts = match (&self.host, &other.host) {
             (hosts, HostPattern::One(host)) => hosts.covers(host),
@@ -82,23 +83,24 @@ impl OriginPattern {
         self.scheme == other.scheme && self.port == other.port && hosts
     }
 
-    /// The scheme.
+    /// Returns the scheme.
     pub fn scheme(&self) -> UrlScheme {
         self.scheme
     }
 
-    /// The hosts.
+    /// Returns the hosts.
     pub fn host(&self) -> &HostPattern {
         &self.host
     }
 
-    /// The port, 1 to 65535.
+    /// Returns the port, 1 to 65535.
     pub fn port(&self) -> u16 {
         self.port
     }
 }
 
-/// What to say about an entry whose authority is malformed. User information is left out: often it is a password.
+/// Returns the message for an entry whose authority is malformed. It omits user information, which
+/// often contains a password.
 pub(crate) fn malformed_entry(entry: &str, malformed: AuthorityError) -> String {
     match entry.rsplit_once('@') {
         Some((before, host)) => {
@@ -109,7 +111,7 @@ pub(crate) fn malformed_entry(entry: &str, malformed: AuthorityError) -> String 
     }
 }
 
-/// A port in an entry: digits without leading zeros.
+/// Parses the port of an entry: digits without leading zeros.
 pub(crate) fn port_of(digits: &str) -> Result<u16, String> {
     let port = authority::number(digits).map_err(|wrong: AuthorityError| wrong.to_string())?;
     if digits.starts_with('0') {
@@ -118,7 +120,7 @@ pub(crate) fn port_of(digits: &str) -> Result<u16, String> {
     Ok(port)
 }
 
-/// What to say about `rest`, which begins where an origin ends.
+/// Returns the message for the text `rest` after an origin.
 fn beyond(origin: &str, rest: &str) -> String {
     match rest.chars().next() {
         Some('/') if rest == "/" => format!("ends with a slash, which an origin does not have; write {origin:?}"),
@@ -132,7 +134,8 @@ fn beyond(origin: &str, rest: &str) -> String {
     }
 }
 
-/// The canonical form, which [`OriginPattern::parse`] reads again: without the default port of the scheme.
+/// Formats the canonical form, which [`OriginPattern::parse`] accepts: without the default port of
+/// the scheme.
 impl fmt::Display for OriginPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}", self.scheme, self.host)?;

@@ -1,17 +1,19 @@
-//! The paths of requests, and the prefixes that a rule allows.
+//! Request paths, and the prefixes that a rule allows.
 
 use std::borrow::Cow;
 
 use percent_encoding::percent_decode;
 use serde::{Deserialize, Serialize};
 
-/// How often a path may be percent-encoded over itself: `%2541` is `%41` for one server and `A` for the next.
+/// Maximum number of percent-decoding rounds until a path stops changing. `%2541` is `%41` for a
+/// server that decodes once, and `A` for one that decodes twice.
 const ENCODINGS: usize = 4;
 
-/// A prefix of the paths that a rule allows, as it stands in a request.
+/// A path prefix that a rule allows, in the form that requests use.
 ///
-/// `/v1/` covers what begins with it. `/v1`, without a slash at the end, covers `/v1` itself and what begins with
-/// `/v1/`, and not `/v10`. Upper and lower case differ. A query is not part of the path.
+/// `/v1/` covers every path that begins with it. `/v1`, without a slash at the end, covers `/v1`
+/// itself and every path that begins with `/v1/`, but not `/v10`. Case is significant. A query is
+/// not part of the path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PathPrefix(String);
@@ -21,7 +23,7 @@ impl PathPrefix {
     ///
     /// # Errors
     ///
-    /// The entry in quotes, what is wrong with it, and what would be right.
+    /// Returns a message with the entry in quotes, the mistake, and a correct form.
     pub fn parse(text: &str) -> Result<Self, String> {
         if !text.starts_with('/') {
             return Err(format!("{text:?} must begin with `/`, as in \"/v1/\""));
@@ -52,13 +54,13 @@ impl PathPrefix {
         }
     }
 
-    /// Whether a path that [`resolve`] returned begins with the prefix.
+    /// Returns whether `path` begins with the prefix. [`resolve`] must have returned `path`.
     pub(crate) fn covers(&self, path: &str) -> bool {
         let rest = path.strip_prefix(self.0.as_str());
         rest.is_some_and(|rest| self.0.ends_with('/') || rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// The prefix.
+    /// Returns the prefix.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -78,22 +80,24 @@ impl From<PathPrefix> for String {
     }
 }
 
-/// A path that servers read in different ways, so that no prefix says where it leads.
+/// A path that servers interpret in different ways, so that no prefix determines its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AmbiguousPath;
 
-/// The path without `.` and `..` segments (RFC 3986, section 5.2.4), with the digits of its percent-encodings in upper
-/// case. `path` has no query.
+/// Removes `.` and `..` segments (RFC 3986, section 5.2.4) from a path, and converts the digits of
+/// its percent-encodings to upper case. `path` has no query.
 ///
-/// Every server that removes dot segments comes to the same path. What some servers take for a slash or a dot segment,
-/// and others do not, is an error: they would leave the prefix that the operator allowed.
+/// Every server that removes dot segments gets the same path. A sequence that only some servers
+/// interpret as a slash or a dot segment is an error: it could leave the prefix that the operator
+/// allowed.
 pub(crate) fn resolve(path: &str) -> Result<String, AmbiguousPath> {
     let graphic = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     if !path.starts_with('/') || !graphic || encodings_conceal(path) {
         return Err(AmbiguousPath);
     }
     let dots = |segment: &&str| matches!(*segment, "." | "..");
-    // Some servers merge slashes before they resolve, others after: `/v1//../x` is `/v1/x` or `/x`.
+    // Some servers merge slashes before they remove dot segments, others after: `/v1//../x` is
+    // `/v1/x` or `/x`.
     if path.contains("//") && path.split('/').any(|segment| dots(&segment)) {
         return Err(AmbiguousPath);
     }
@@ -105,14 +109,15 @@ pub(crate) fn resolve(path: &str) -> Result<String, AmbiguousPath> {
             segment => kept.push(segment),
         }
     }
-    // A dot segment at the end leaves a folder.
+    // After a dot segment at the end, the path ends with a slash.
     if path.rsplit('/').next().is_some_and(|last| dots(&last)) {
         kept.push("");
     }
     Ok(upper_case_encodings(&format!("/{}", kept.join("/"))))
 }
 
-/// Whether percent-encodings could hide a separator or a dot segment from the check and show it to a server.
+/// Returns whether percent-encodings could hide a separator or a dot segment from this check but
+/// not from a server.
 fn encodings_conceal(path: &str) -> bool {
     let complete = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
     if !path.split('%').skip(1).all(complete) {
@@ -134,7 +139,7 @@ fn encodings_conceal(path: &str) -> bool {
     true
 }
 
-/// The bytes that are percent-encoded in `text`.
+/// Returns the bytes that are percent-encoded in `text`.
 fn encoded(text: &[u8]) -> impl Iterator<Item = u8> + '_ {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     text.windows(3).filter_map(move |window| match window {
@@ -143,7 +148,8 @@ fn encoded(text: &[u8]) -> impl Iterator<Item = u8> + '_ {
     })
 }
 
-/// Whether a segment is a dot segment for some servers only: with a path parameter (`..;a=1`), or with spaces around.
+/// Returns whether only some servers interpret a segment as a dot segment: one with a path
+/// parameter (`..;a=1`) or with surrounding spaces.
 fn has_decorated_dots(path: &str) -> bool {
     path.split('/').any(|segment| {
         let name = segment.split(';').next().unwrap_or(segment);
@@ -151,7 +157,8 @@ fn has_decorated_dots(path: &str) -> bool {
     })
 }
 
-/// `%c3` as `%C3`, which means the same (RFC 3986, section 6.2.2.1).
+/// Converts percent-encodings to upper case: `%c3` to `%C3`, which is equivalent (RFC 3986, section
+/// 6.2.2.1).
 fn upper_case_encodings(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     let mut digits = 0;

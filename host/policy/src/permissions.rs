@@ -1,4 +1,4 @@
-//! What a plugin can reach outside its memory.
+//! The permissions of a plugin: its access to resources outside its memory.
 
 use std::path::{Path, PathBuf};
 
@@ -16,10 +16,12 @@ use crate::state_grant::StateGrant;
 use crate::tcp_rule::TcpRule;
 use crate::ui_access::UiAccess;
 
-/// Entries of a mount with a `quota` that does not say how many: an empty file takes space as well.
+/// Default maximum of entries in a mount with a `quota`. Even an empty file takes space, so a quota
+/// needs such a limit.
 const ENTRIES: usize = 10_000;
 
-/// What a plugin can reach outside its memory: the table `[permissions]` of a grant. The default denies everything.
+/// The permissions of a plugin: the table `[permissions]` of a grant. The default denies
+/// everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Permissions {
@@ -29,7 +31,7 @@ pub struct Permissions {
     /// Folders that the plugin can use, each under its own path.
     #[serde(deserialize_with = "mounts")]
     pub mounts: Vec<MountPermission>,
-    /// A temporary folder of each call. `None`: there is none.
+    /// The temporary folder of each call; `None` for no temporary folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scratch: Option<ScratchPermission>,
     /// The HTTP requests that the plugin can send.
@@ -38,24 +40,27 @@ pub struct Permissions {
     /// The TCP connections that the plugin can make.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tcp: Vec<TcpRule>,
-    /// Networks that are not globally reachable, and that the plugin can reach nevertheless.
+    /// Networks that the plugin can reach even though they are not globally reachable.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub network_private: Vec<AddressRange>,
-    /// Whether clocks and random numbers are the same in every call with the same tool and arguments. Default: false.
+    /// If set, clocks and random numbers are the same in every call with the same tool and
+    /// arguments. Default: false.
     #[serde(skip_serializing_if = "is_false")]
     pub deterministic: bool,
-    /// What the plugin may keep from one call to the next; `None` for nothing.
+    /// The state that the plugin may store between calls; `None` for no state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<StateGrant>,
-    /// What its views may reach and use in the user's client.
+    /// The origins and devices that the plugin's views may access in the user's client.
     #[serde(skip_serializing_if = "UiAccess::is_empty")]
     pub ui: UiAccess,
 }
 
 impl Permissions {
+    /// Checks that no keys contradict each other.
+    ///
     /// # Errors
     ///
-    /// Keys that contradict each other: the message begins with one of them.
+    /// Two keys contradict each other. The message begins with one of them.
     pub fn check(&self) -> Result<(), String> {
         let Some(ScratchPermission { guest, .. }) = &self.scratch else { return Ok(()) };
         match self.mounts.iter().position(|mount| Path::new(&mount.guest) == Path::new(guest)) {
@@ -68,7 +73,7 @@ impl Permissions {
     }
 }
 
-/// A folder of the host that a plugin sees under a path of its own (`[[permissions.mounts]]`).
+/// A folder of the host that is mounted at a path in the guest (`[[permissions.mounts]]`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct MountPermission {
@@ -77,12 +82,12 @@ pub struct MountPermission {
     /// Absolute path of the folder in the guest, without `..`.
     #[serde(deserialize_with = "guest_path")]
     pub guest: String,
-    /// What the plugin may do there.
+    /// The access of the plugin to the folder.
     pub access: MountAccess,
-    /// For whom the folder is. `None`: for every caller.
+    /// The scope of the folder; `None` if all callers share it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<MountScope>,
-    /// Bytes that all files in the folder may have together, by their lengths. `None`: without a bound.
+    /// Maximum total length of all files in the folder, in bytes; `None` for no limit.
     #[serde(
         default,
         deserialize_with = "positive",
@@ -90,17 +95,18 @@ pub struct MountPermission {
         skip_serializing_if = "Option::is_none"
     )]
     pub quota: Option<ByteSize>,
-    /// Files, folders and links that may be in the folder, at all depths, 1 to 1,000,000. `None`: 10,000 with a
-    /// [`MountPermission::quota`], and without a bound otherwise.
+    /// Maximum number of files, folders and links in the folder, at all depths, 1 to 1,000,000.
+    /// `None` means 10,000 with a [`MountPermission::quota`], and no limit otherwise.
     #[serde(default, deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub entries: Option<usize>,
-    /// Whether the folder may contain what decides about the server or about plugins (`unsafe`). Default: false.
+    /// If set, the folder may contain files that control the server or plugins (`unsafe`). Default:
+    /// false.
     #[serde(rename = "unsafe", default, skip_serializing_if = "is_false")]
     pub unguarded: bool,
-    /// The plugin folder, to which a relative path is relative. The path to it is the operator's own.
+    /// The plugin folder, to which a relative path is relative. The operator chose the path to it.
     #[serde(skip)]
     pub base: PathBuf,
-    /// `host` as it is in the file, for messages.
+    /// The value of `host` as written in the file, for messages.
     #[serde(skip)]
     pub written: PathBuf,
     /// File and line of the mount, such as `weather.toml:7`, for messages.
@@ -109,21 +115,21 @@ pub struct MountPermission {
 }
 
 impl MountPermission {
-    /// Files, folders and links that may be in the folder; `None` without a bound.
+    /// Returns the maximum number of files, folders and links in the folder; `None` for no limit.
     pub fn most_entries(&self) -> Option<usize> {
         self.entries.or_else(|| self.quota.map(|_| ENTRIES))
     }
 }
 
-/// For whom a mounted folder is.
+/// The scope of a mounted folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MountScope {
-    /// Each caller has a folder of its own in it: `toolbay_model::Identity::path`.
+    /// Each caller has a separate subfolder: `toolbay_model::Identity::path`.
     Caller,
 }
 
-/// What a plugin may do in a mounted folder.
+/// The access of a plugin to a mounted folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MountAccess {
@@ -138,7 +144,8 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// Parses names of variables. There are no patterns: the operator decides about each variable.
+/// Parses names of environment variables. Patterns are not supported: the operator decides about
+/// each variable.
 fn variables<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let variables = Vec::<String>::deserialize(deserializer)?;
     match variables.iter().find(|name| !is_name(name)) {
@@ -150,11 +157,12 @@ fn variables<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, 
     }
 }
 
-/// Parses mounts. Of two at the same path, the second would hide the first.
+/// Parses mounts. Two mounts at the same path are an error, because the second would hide the
+/// first.
 fn mounts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<MountPermission>, D::Error> {
     let mounts = Vec::<MountPermission>::deserialize(deserializer)?;
     for (index, mount) in mounts.iter().enumerate() {
-        // Compared by components, so that a trailing slash makes no difference.
+        // Paths are compared by components, so that a trailing slash makes no difference.
         if let Some(first) =
             mounts.iter().take(index).position(|other| Path::new(&other.guest) == Path::new(&mount.guest))
         {

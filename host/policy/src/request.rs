@@ -1,4 +1,4 @@
-//! Decides about an HTTP request.
+//! Checks HTTP requests against the rules.
 
 use crate::authority;
 use crate::denied::DenialReason;
@@ -10,15 +10,16 @@ use crate::origin_pattern::OriginPattern;
 use crate::path::{self, AmbiguousPath, PathPrefix};
 use crate::scheme::UrlScheme;
 
-/// Longest path that is suggested to the operator as an entry of `paths`, in bytes.
+/// Maximum size of a path that is suggested to the operator as an entry of `paths`, in bytes.
 const SUGGESTED: usize = 200;
 
 /// An outgoing HTTP request, as a guest wrote it. A redirect is a new request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpRequest<'a> {
-    /// The scheme, in any case.
+    /// The scheme, in upper or lower case.
     pub scheme: &'a str,
-    /// Host and port, in any spelling of the URL standard without user information and percent-encoding.
+    /// Host and port, in any spelling of the URL standard, but without user information or
+    /// percent-encoding.
     pub authority: &'a str,
     /// The method. Case is significant.
     pub method: &'a str,
@@ -26,18 +27,19 @@ pub struct HttpRequest<'a> {
     pub path_with_query: &'a str,
 }
 
-/// An allowed request: where to send it.
+/// The target of an allowed request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedRequest {
-    /// The normalised origin. Connect to its host and port, with TLS if its scheme is https, and send the same host in
-    /// the `NormalizedHost` field. A name of two or more labels is absolute: no search domain of the machine belongs to it. The
-    /// resolver sees to that. The addresses of a name are still to be [chosen](crate::choose), and so is an IP literal.
+    /// The normalised origin. Connect to its host and port, with TLS if its scheme is https, and
+    /// send the same host in the `Host` field. A name of two or more labels is absolute: the
+    /// resolver must not append a search domain of the machine. The addresses of a name must still
+    /// pass [`choose`](crate::choose), and so must an IP literal.
     pub origin: UrlOrigin,
     /// The index of the rule that allows the request.
     pub rule: usize,
 }
 
-/// What a request asks for, normalised.
+/// A normalised request.
 struct NormalizedRequest {
     origin: UrlOrigin,
     method: HttpMethod,
@@ -46,11 +48,12 @@ struct NormalizedRequest {
 }
 
 impl HttpRequest<'_> {
-    /// Whether a rule allows the request.
+    /// Checks whether a rule allows the request.
     ///
     /// # Errors
     ///
-    /// What is malformed, or why the rule that comes closest does not allow the request.
+    /// The request is malformed, or no rule allows it. In the latter case, the reason is that of
+    /// the rule that matches best.
     pub fn check(&self, rules: &[HttpRule]) -> Result<AllowedRequest, DenialReason> {
         let asked = self.parse()?;
         let mut closest = match asked.origin.host {
@@ -76,7 +79,7 @@ impl HttpRequest<'_> {
         })?;
         let path = self.path_with_query.split('?').next().unwrap_or_default();
         let path = if path.is_empty() { "/" } else { path };
-        // Such characters could end the request line.
+        // These characters could end the request line.
         let breaks = |c: char| c == ' ' || c == '#' || c.is_control();
         let begins = path.starts_with('/') || (self.path_with_query == "*" && self.method == "OPTIONS");
         if !begins || self.path_with_query.contains(breaks) {
@@ -88,7 +91,7 @@ impl HttpRequest<'_> {
 }
 
 impl NormalizedRequest {
-    /// Whether this rule allows the request, and otherwise what is the first to differ.
+    /// Checks whether this rule allows the request. The error names the first difference.
     fn compare(&self, rule: &HttpRule) -> Result<(), DenialReason> {
         let origin = || self.origin.clone();
         let pattern = rule.origin();
@@ -115,8 +118,9 @@ impl NormalizedRequest {
         }
     }
 
-    /// The rule that allows this method at this path of this origin. It is an entry of its own: the methods and paths of
-    /// another one would allow each other. `None` if the method or the path cannot be an entry of a grant.
+    /// Returns a rule that allows only this method at this path of this origin. It is a separate
+    /// entry: added to another entry, the method and the path would also allow that entry's other
+    /// paths and methods. `None` if the method or the path cannot be an entry of a grant.
     fn alone(&self) -> Option<Box<HttpRule>> {
         let method = HttpMethod::parse(self.method.as_str()).ok()?;
         let path = self.path.as_ref().ok().filter(|path| path.len() <= SUGGESTED)?;
@@ -125,7 +129,7 @@ impl NormalizedRequest {
     }
 }
 
-/// How much of a rule a denied request matched.
+/// Returns how much of a rule a denied request matched.
 fn closeness(denied: &DenialReason) -> u8 {
     match denied {
         DenialReason::OtherScheme(_) => 1,

@@ -12,12 +12,12 @@ pub enum UrlScheme {
 }
 
 impl UrlScheme {
-    /// The scheme with this name, in any case. `None` for every other one.
+    /// Parses the name of a scheme, in upper or lower case. Returns `None` for any other scheme.
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Http, Self::Https].into_iter().find(|scheme| name.eq_ignore_ascii_case(scheme.as_str()))
     }
 
-    /// The name, in lower case.
+    /// Returns the name in lower case.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -25,7 +25,7 @@ impl UrlScheme {
         }
     }
 
-    /// The port of an origin that names none.
+    /// Returns the port of an origin that does not specify one.
     pub const fn default_port(self) -> u16 {
         match self {
             Self::Http => 80,

@@ -6,17 +6,19 @@ use toolbay_model::setting::positive;
 
 use crate::folder::{bytes, entries, guest_path};
 
-/// A temporary folder of each call (`[permissions.scratch]`): empty when the call begins, and gone when it ends.
+/// The temporary folder of each call (`[permissions.scratch]`). It is empty when the call starts,
+/// and deleted when it ends.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScratchPermission {
     /// Absolute path of the folder in the guest, without `..`. Default: `/tmp`.
     #[serde(deserialize_with = "guest_path")]
     pub guest: String,
-    /// Bytes that all files in the folder may have together, by their lengths, above 0. Default: 64 MiB.
+    /// Maximum total length of all files in the folder, in bytes, above 0. Default: 64 MiB.
     #[serde(deserialize_with = "positive", serialize_with = "bytes")]
     pub size: ByteSize,
-    /// Files, folders and links that may be in the folder, at all depths, 1 to 1,000,000. Default: 1,000.
+    /// Maximum number of files, folders and links in the folder, at all depths, 1 to 1,000,000.
+    /// Default: 1,000.
     #[serde(deserialize_with = "entries")]
     pub entries: usize,
 }

@@ -1,31 +1,32 @@
-//! What a plugin may keep from one call to the next.
+//! The state that a plugin may store between calls.
 
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize, Serializer};
 use toolbay_model::setting::positive;
 
-/// What a plugin may keep from one call to the next (`[permissions.state]`). Without the table, it keeps nothing.
+/// The state that a plugin may store between calls (`[permissions.state]`). Without the table, it
+/// cannot store any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StateGrant {
-    /// Bytes of keys and values, above 0. Default: 10 MiB.
+    /// Maximum size of all keys and values, in bytes, above 0. Default: 10 MiB.
     #[serde(deserialize_with = "positive", serialize_with = "bytes")]
     pub size: ByteSize,
-    /// Keys, at least 1. Default: 10,000.
+    /// Maximum number of keys, at least 1. Default: 10,000.
     #[serde(deserialize_with = "positive")]
     pub keys: u64,
-    /// Who has a state of their own, with this quota. Default: the plugin.
+    /// The scope of the state. Each instance has this quota. Default: the plugin.
     pub by: StateBy,
 }
 
-/// Who has a state of their own (`permissions.state.by`).
+/// The scope of a plugin's state (`permissions.state.by`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StateBy {
-    /// The plugin: its callers share it.
+    /// One state for the plugin, which its callers share.
     #[default]
     Plugin,
-    /// Each authenticated caller of the plugin.
+    /// A separate state for each authenticated caller of the plugin.
     Caller,
 }
 
@@ -36,11 +37,11 @@ impl Default for StateGrant {
 }
 
 impl StateGrant {
-    /// For the operator: what allows a plugin to keep state, as a line under `[permissions]`.
+    /// The line under `[permissions]` with which an operator allows a plugin to store state.
     pub const REMEDY: &str = "state = { size = \"10MiB\", keys = 10000 }";
 }
 
-/// A size in bytes, for programs.
+/// Serializes a size as a number of bytes, for programs.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde wants")]
 fn bytes<S: Serializer>(size: &ByteSize, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(size.as_u64())

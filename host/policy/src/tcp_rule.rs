@@ -10,8 +10,8 @@ use crate::host::NormalizedHost;
 use crate::host_pattern::HostPattern;
 use crate::origin_pattern::{OriginPattern, malformed_entry, port_of};
 
-/// TCP connections that a plugin can make: `db.internal:5432`, `*.example.org:443`, `10.0.0.7:6379`,
-/// `[2001:db8::7]:6379`. Hosts are written as in an origin.
+/// A rule for the TCP connections that a plugin can make: `db.internal:5432`, `*.example.org:443`,
+/// `10.0.0.7:6379`, `[2001:db8::7]:6379`. Hosts are written as in an origin.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TcpRule {
@@ -24,7 +24,7 @@ impl TcpRule {
     ///
     /// # Errors
     ///
-    /// The entry in quotes, what is wrong with it, and what would be right.
+    /// Returns a message with the entry in quotes, the mistake, and a correct form.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = |why: &dyn fmt::Display| format!("{text:?} {why}");
         if let Some((_, rest)) = text.split_once("://") {
@@ -47,23 +47,23 @@ impl TcpRule {
         }
     }
 
-    /// The hosts. A name is worth resolving for a guest if the hosts of a rule cover it.
+    /// Returns the hosts. A guest may resolve a name if the hosts of a rule cover it.
     pub fn host(&self) -> &HostPattern {
         &self.host
     }
 
-    /// The port, 1 to 65535.
+    /// Returns the port, 1 to 65535.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Whether the rule allows a connection to this host and port.
+    /// Returns whether the rule allows a connection to this host and port.
     pub fn covers(&self, host: &NormalizedHost, port: u16) -> bool {
         self.port == port && self.host.covers(host)
     }
 }
 
-/// The canonical form, which [`TcpRule::parse`] reads again.
+/// Formats the canonical form, which [`TcpRule::parse`] accepts.
 impl fmt::Display for TcpRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.host, self.port)

@@ -1,4 +1,4 @@
-//! What holds of any grant and any request.
+//! Properties of every grant and every request.
 
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -13,7 +13,8 @@ use crate::{
     UrlScheme, choose, refusal,
 };
 
-/// Hosts as an attacker would write them: labels, dots and decorations that mean something to some parser.
+/// Hosts as an attacker would write them: labels, dots and decorations that are significant to some
+/// parser.
 fn host() -> impl Strategy<Value = String> {
     let label = select(vec![
         "api",
@@ -121,11 +122,11 @@ fn method() -> impl Strategy<Value = String> {
     ]
 }
 
-/// An entry of `permissions.http` in parts that need no parser.
+/// The parts of an entry of `permissions.http`, which need no parser.
 #[derive(Clone, Debug)]
 struct Entry {
     scheme: &'static str,
-    /// In canonical form, perhaps with `*.` in front.
+    /// The host in canonical form, optionally with `*.` in front.
     host: &'static str,
     port: u16,
     method: Option<&'static str>,
@@ -145,7 +146,7 @@ impl Entry {
         table.try_into().unwrap()
     }
 
-    /// Whether the entry allows a URL, as naively as possible.
+    /// Returns whether the entry allows a URL. Deliberately naive.
     fn allows(&self, url: &url::Url, method: &str) -> bool {
         let host = url.host_str().unwrap_or_default();
         let host = host.strip_suffix('.').unwrap_or(host);
@@ -189,7 +190,7 @@ fn entry() -> impl Strategy<Value = Entry> {
         .prop_map(|(scheme, host, port, method, path)| Entry { scheme, host, port, method, path })
 }
 
-/// An address that is likely to be special, or to have an IPv4 address in it.
+/// An address that is likely to be special, or to embed an IPv4 address.
 fn address() -> impl Strategy<Value = IpAddr> {
     let v6 = (select(PREFIXES.to_vec()), any::<u128>(), any::<u32>(), any::<bool>()).prop_map(
         |(prefix, rest, v4, embed)| {
@@ -226,7 +227,7 @@ const PREFIXES: [&str; 12] = [
     "::/127",
 ];
 
-/// Every address of IPv6 that leads to this address of IPv4, with any other bits.
+/// Returns every IPv6 address that embeds this IPv4 address, with any other bits.
 fn embeddings(v4: Ipv4Addr, rest: u64) -> Vec<Ipv6Addr> {
     let bits = u128::from(v4.to_bits());
     let (rest, low) = (u128::from(rest), u128::from(rest & 0xffff_ffff));
@@ -253,7 +254,7 @@ fn networks(entries: &[&str]) -> Vec<AddressRange> {
 fn what_is_allowed_is_covered_by_a_rule_as_a_url_parser_and_a_naive_reader_see_it() {
     let (allowed, denied) = (Cell::new(0), Cell::new(0));
     let anywhere = (scheme(), authority()).prop_map(Err);
-    // At an origin that an entry has, in another spelling.
+    // An origin from an entry, in another spelling.
     let spelling = select(vec![
         ("", ""),
         ("", ""),
@@ -313,7 +314,7 @@ fn what_is_allowed_is_covered_by_a_rule_as_a_url_parser_and_a_naive_reader_see_i
             Ok(())
         })
         .unwrap();
-    // Otherwise this would test little.
+    // Without enough cases of both kinds, this would test little.
     assert!(allowed.get() > 100 && denied.get() > 100, "{} allowed, {} denied", allowed.get(), denied.get());
 }
 
@@ -388,7 +389,8 @@ proptest! {
         }
         if refusal(v4.into(), &[]).is_some() {
             for v6 in embeddings(v4, rest) {
-                // As IPv4-compatible addresses, these two are the addresses of IPv6 that are opened as such.
+                // As IPv4-compatible addresses, these two equal the unspecified and the loopback
+                // address of IPv6, which are opened as such.
                 if !v6.is_loopback() && !v6.is_unspecified() {
                     prop_assert!(refusal(v6.into(), &opened).is_some(), "{v4} in {v6}");
                 }

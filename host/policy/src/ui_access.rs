@@ -1,4 +1,4 @@
-//! What the views of a plugin may reach and use in the user's client.
+//! The permissions of a plugin's views in the user's client.
 
 use std::fmt;
 
@@ -8,35 +8,36 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::host::NormalizedHost;
 use crate::web_origin::WebOrigin;
 
-/// What the views of a plugin may reach and use: the table `[permissions.ui]` of a grant, and also what a view asks for.
-/// The default is nothing.
+/// The origins and devices that a plugin's views may access. This is the table `[permissions.ui]`
+/// of a grant, and also the request of a view. The default is empty.
 ///
-/// A view is a page of the plugin that the user's client shows. It runs there, and not in the sandbox: the client enforces
-/// what the server tells it.
+/// A view is a page of the plugin that the user's client shows. It runs in the client, not in the
+/// sandbox. The client enforces the permissions that the server reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UiAccess {
-    /// Where its scripts may send requests and open `WebSocket`s.
+    /// Origins to which scripts may send requests and open `WebSocket`s.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub connect: Vec<WebOrigin>,
-    /// Where its images, scripts, styles, fonts and media may come from.
+    /// Origins of images, scripts, styles, fonts and media.
     #[serde(deserialize_with = "loaded", skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<WebOrigin>,
-    /// Which pages may be in its frames.
+    /// Origins of the pages in frames.
     #[serde(deserialize_with = "loaded", skip_serializing_if = "Vec::is_empty")]
     pub frames: Vec<WebOrigin>,
-    /// What its relative URLs may be relative to.
+    /// Origins that can be the base of relative URLs.
     #[serde(deserialize_with = "loaded", skip_serializing_if = "Vec::is_empty")]
     pub base: Vec<WebOrigin>,
-    /// What it may use of the user's device.
+    /// The features of the user's device that views may use.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub permissions: Vec<UiPermission>,
-    /// The name of the origin that the client may give it, in a form that each client defines. `None`: the client's choice.
+    /// The name of the origin that the client may assign to the view. Each client defines its form.
+    /// `None` leaves the choice to the client.
     #[serde(deserialize_with = "domain", skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
 }
 
-/// What a view may use of the user's device (an entry of `permissions.ui.permissions`).
+/// A feature of the user's device that a view may use (an entry of `permissions.ui.permissions`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UiPermission {
@@ -44,17 +45,17 @@ pub enum UiPermission {
     Camera,
     /// The microphone.
     Microphone,
-    /// The user's place.
+    /// The user's location.
     Geolocation,
-    /// To put something on the clipboard.
+    /// Writing to the clipboard.
     ClipboardWrite,
 }
 
 impl UiPermission {
-    /// All of them.
+    /// All permissions.
     pub const ALL: [Self; 4] = [Self::Camera, Self::Microphone, Self::Geolocation, Self::ClipboardWrite];
 
-    /// The name in a grant.
+    /// Returns the name in a grant.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Camera => "camera",
@@ -71,7 +72,7 @@ impl fmt::Display for UiPermission {
     }
 }
 
-/// Something that a view asks for and the grant does not allow.
+/// A request of a view that the grant does not allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UiDenied {
     /// The key of `[permissions.ui]`.
@@ -81,15 +82,15 @@ pub struct UiDenied {
 }
 
 impl UiDenied {
-    /// For the operator: what allows it under `[permissions]`, as TOML.
+    /// Returns the TOML under `[permissions]` with which an operator can allow the request.
     pub fn remedy(&self) -> String {
-        // Nothing in an entry has to be escaped.
+        // No entry needs escaping.
         let Self { key, entry } = self;
         if *key == "domain" { format!("ui.{key} = \"{entry}\"") } else { format!("ui.{key} = [\"{entry}\"]") }
     }
 }
 
-/// What is denied, as the subject or the object of a sentence.
+/// Formats the denied request as the subject or object of a sentence.
 impl fmt::Display for UiDenied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let entry = &self.entry;
@@ -105,14 +106,15 @@ impl fmt::Display for UiDenied {
 }
 
 impl UiAccess {
-    /// Whether it is nothing.
+    /// Returns whether no access is granted or requested.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What a grant of this leaves of what a view asks for, and what is denied: never more than either of them.
+    /// Intersects this grant with the request of a view. Returns the allowed part, which never
+    /// exceeds the grant or the request, and the denied entries.
     ///
-    /// A grant that is narrower than an entry leaves what it allows of it.
+    /// If the grant is narrower than a requested entry, the granted part of the entry is allowed.
     pub fn limit(&self, wanted: &Self) -> (Self, Vec<UiDenied>) {
         let mut denied = Vec::new();
         let mut origins = |key, granted: &[WebOrigin], wanted: &[WebOrigin]| {
@@ -146,7 +148,7 @@ impl UiAccess {
         (Self { connect, resources, frames, base, permissions, domain }, denied)
     }
 
-    /// Adds what another one has, except for a domain if this has one.
+    /// Adds the entries of `other`. Its domain is added only if this access has no domain.
     pub fn add(&mut self, other: &Self) {
         let Self { connect, resources, frames, base, permissions, domain } = other;
         add_all(&mut self.connect, connect);
@@ -157,7 +159,7 @@ impl UiAccess {
         self.domain = self.domain.take().or_else(|| domain.clone());
     }
 
-    /// What allows this under `[permissions]`, as lines of TOML.
+    /// Returns the lines of TOML that grant this access under `[permissions]`.
     pub fn remedies(&self) -> Vec<String> {
         let Self { connect, resources, frames, base, permissions, domain } = self;
         let quoted =
@@ -176,7 +178,7 @@ impl UiAccess {
         lines
     }
 
-    /// Each key that has entries, in words for the operator.
+    /// Describes each key that has entries, in one line each, for the operator.
     pub fn lines(&self) -> Vec<String> {
         let Self { connect, resources, frames, base, permissions, domain } = self;
         let origins = [
@@ -202,25 +204,25 @@ fn list_of(items: &[impl ToString]) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Adds an entry once.
+/// Adds an entry unless the list contains it.
 fn add<T: Clone + PartialEq>(entries: &mut Vec<T>, entry: &T) {
     if !entries.contains(entry) {
         entries.push(entry.clone());
     }
 }
 
-/// Adds each of these entries once.
+/// Adds each of these entries unless the list contains it.
 fn add_all<T: Clone + PartialEq>(entries: &mut Vec<T>, more: &[T]) {
     for entry in more {
         add(entries, entry);
     }
 }
 
-/// Checks the name of the origin that a client may give a view.
+/// Checks the name of the origin that a client may assign to a view.
 ///
 /// # Errors
 ///
-/// The name in quotes, and what is wrong with it.
+/// Returns a message with the name in quotes and the mistake.
 pub fn view_domain(text: &str) -> Result<String, String> {
     match NormalizedHost::parse(text) {
         Ok(NormalizedHost::Name(name)) if name.contains('.') => Ok(name),
@@ -229,11 +231,12 @@ pub fn view_domain(text: &str) -> Result<String, String> {
     }
 }
 
-/// An origin from which something is loaded: `WebSocket`s load nothing.
+/// Parses an origin from which resources are loaded. `WebSocket` origins are rejected, because they
+/// load no resources.
 ///
 /// # Errors
 ///
-/// The origin in quotes, what is wrong with it, and what would be right.
+/// Returns a message with the origin in quotes, the mistake, and a correct form.
 pub fn loading_origin(text: &str) -> Result<WebOrigin, String> {
     match WebOrigin::parse(text)? {
         origin if origin.is_socket() => {
@@ -418,11 +421,11 @@ mod tests {
                 prop_assert!(left.permissions.iter().all(|one| by.permissions.contains(one)));
                 prop_assert!(left.domain.is_none() || left.domain == by.domain);
             }
-            // What is not denied is there.
+            // All requests that are not denied are allowed.
             if denied.is_empty() {
                 prop_assert!(covered(&left.connect, &wanted.connect) && covered(&left.frames, &wanted.frames));
             }
-            // Limited twice is limited once, and nothing more is denied.
+            // A second intersection changes nothing and denies nothing more.
             prop_assert_eq!(granted.limit(&left), (left.clone(), Vec::new()));
         }
     }

@@ -1,4 +1,4 @@
-//! The origins that a view may reach: the entries of `permissions.ui`.
+//! The origins that a view may access: the entries of `permissions.ui`.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,22 +9,25 @@ use crate::host::NormalizedHost;
 use crate::host_pattern::HostPattern;
 use crate::origin_pattern::OriginPattern;
 
-/// The schemes of `WebSocket`s, each with the one of HTTP that has the same port.
+/// The schemes of `WebSocket`s, each with the HTTP scheme that has the same default port.
 const SOCKETS: [(&str, &str); 2] = [("wss://", "https://"), ("ws://", "http://")];
 
-/// Longest text of an origin, in bytes. A host has at most 255, and longer texts are not worth the work of parsing.
+/// Maximum size of an origin, in bytes. A host has at most 255, and longer texts are rejected
+/// before they are parsed.
 const LONGEST: usize = 300;
 
-/// Origins that a view may reach: `https://api.example.com`, `https://*.example.org`, `wss://live.example.com`.
+/// Origins that a view may access: `https://api.example.com`, `https://*.example.org`,
+/// `wss://live.example.com`.
 ///
-/// Its text is a source of a Content Security Policy (CSP Level 3, section 2.3.1) and nothing else: it has no character
-/// that ends a source or a directive, and it is never a keyword such as `'unsafe-inline'`.
+/// The text of an origin is exactly one source of a Content Security Policy (CSP Level 3, section
+/// 2.3.1). It contains no character that ends a source or a directive, and it is never a keyword
+/// such as `'unsafe-inline'`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct WebOrigin {
-    /// Whether it is of `WebSocket`s.
+    /// Returns whether the scheme is `wss` or `ws`.
     socket: bool,
-    /// The same with the scheme of HTTP.
+    /// The origin with the corresponding HTTP scheme.
     origin: OriginPattern,
 }
 
@@ -33,7 +36,7 @@ impl WebOrigin {
     ///
     /// # Errors
     ///
-    /// The entry in quotes, what is wrong with it, and what would be right.
+    /// Returns a message with the entry in quotes, the mistake, and a correct form.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > LONGEST {
             let start: String = text.chars().take(20).collect();
@@ -60,23 +63,23 @@ impl WebOrigin {
         Ok(Self { socket: socket.is_some(), origin })
     }
 
-    /// Whether it is of `WebSocket`s.
+    /// Returns whether the scheme is `wss` or `ws`.
     pub fn is_socket(&self) -> bool {
         self.socket
     }
 
-    /// Whether it covers every origin that the other covers.
+    /// Returns whether this origin covers every origin that the other covers.
     pub fn covers_all_of(&self, other: &Self) -> bool {
         self.socket == other.socket && self.origin.covers_all_of(&other.origin)
     }
 }
 
-/// Whether the text has this beginning, in any case.
+/// Returns whether the text starts with `beginning`, ignoring ASCII case.
 fn starts_with(text: &str, beginning: &str) -> bool {
     text.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning))
 }
 
-/// The canonical form, which [`WebOrigin::parse`] reads again.
+/// Formats the canonical form, which [`WebOrigin::parse`] accepts.
 impl fmt::Display for WebOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.origin.to_string();

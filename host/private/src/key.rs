@@ -1,4 +1,5 @@
-//! A secret key in a private folder: made once, and the same for every server that uses the folder.
+//! Secret key in a private directory: created once, and shared by every server that uses the
+//! directory.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -8,19 +9,20 @@ use rustix::io::Errno;
 
 use crate::{PrivateFolder, TEMPORARY};
 
-/// Length of a key in bytes.
+/// Length of a key, in bytes.
 pub const KEY: usize = 32;
 
-/// Bits of a mode that let others read or write.
+/// Mode bits that let other users read or write.
 const OTHERS: u32 = 0o077;
 
 impl PrivateFolder {
-    /// Reads the key in the file `name`. Makes a new one if there is none, or if others may know the one that is there:
-    /// what was made with that one then counts for nothing, and `consequence` says in the log what follows from that.
+    /// Reads the key in the file `name`. Creates a new key if there is none, or if other users
+    /// could have read the existing one. In the second case, data signed with the old key becomes
+    /// invalid; `consequence` describes the effect in the log.
     ///
     /// # Errors
     ///
-    /// The folder cannot be read or written.
+    /// Returns an error if the directory cannot be read or written.
     pub fn key(&self, name: &str, consequence: &str) -> io::Result<[u8; KEY]> {
         match self.read_key(name) {
             Ok(Some(key)) => return Ok(key),
@@ -38,12 +40,12 @@ impl PrivateFolder {
         self.read_key(name)?.ok_or_else(|| io::Error::other("the key changes while it is being read"))
     }
 
-    /// The key; `None` if it must not be used.
+    /// Reads the key; `None` if it must not be used.
     fn read_key(&self, name: &str) -> io::Result<Option<[u8; KEY]>> {
         let (file, found) = match self.open_file(name) {
             Ok(opened) => opened,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
-            // A link, another user's file, a FIFO: it is not a key of ours.
+            // A symbolic link, another user's file or a FIFO is not a key of this server.
             Err(_) => return Ok(None),
         };
         let mut bytes = Vec::new();
@@ -51,8 +53,8 @@ impl PrivateFolder {
         Ok(bytes.try_into().ok().filter(|_| found.st_mode & OTHERS == 0))
     }
 
-    /// Writes a new key, under a temporary name first: nobody reads a part of it. Unless it replaces, another server may
-    /// have been faster, and its key stays.
+    /// Writes a new key to a temporary file first, so that no partial key can be read. If
+    /// `replaces` is false, a key that another server created in the meantime is kept.
     fn make_key(&self, name: &str, replaces: bool) -> io::Result<()> {
         let mut random = [0; KEY + 8];
         getrandom::fill(&mut random).map_err(|_| io::Error::other("the system provides no random bytes"))?;
@@ -67,7 +69,8 @@ impl PrivateFolder {
                 return Ok(put()?);
             }
             match renameat_with(&self.handle, &temporary, &self.handle, name, RenameFlags::NOREPLACE) {
-                // Not every file system can. If two servers make a key now, the later one counts.
+                // Not every file system supports this flag. If two servers create a key at the same
+                // time, the later one wins.
                 Err(Errno::INVAL | Errno::NOSYS) => Ok(put()?),
                 done => Ok(done?),
             }

@@ -1,8 +1,9 @@
-//! Folders of the server that nobody else may change: opened once, and checked by descriptor up to the root of the file
-//! system.
+//! Server directories that other users cannot change. They are opened once and checked by
+//! descriptor up to the root of the file system.
 //!
-//! The compile cache and what plugins keep are in such folders. This crate knows neither: its caller says what the folder
-//! is for. A folder can have a secret `key`, too.
+//! The compile cache and the state of plugins are stored in such directories. This crate does not
+//! depend on either: its caller states the purpose of the directory. A directory can also have a
+//! secret `key`.
 
 mod key;
 
@@ -19,41 +20,45 @@ pub use self::key::KEY;
 /// Prefix of the name of a file that is being written.
 pub const TEMPORARY: &str = ".tmp-";
 
-/// How each folder on the way is opened: only to pass through it, and not by a link.
+/// Flags for opening each directory on the path: only for traversal, and without following symbolic
+/// links.
 const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Bits of a mode that let others write.
+/// Mode bits that let other users write.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// In a folder with this bit, such as `/tmp`, users cannot move each other's files.
+/// Sticky bit. In a directory with this bit, such as `/tmp`, users cannot move each other's files.
 const STICKY: u32 = 0o1000;
 
-/// A folder that only this user can change or replace.
+/// Directory that only this user can change or replace.
 #[derive(Debug)]
 pub struct PrivateFolder {
-    /// The folder.
+    /// Handle of the directory.
     pub handle: OwnedFd,
-    /// Its path, without links.
+    /// Path of the directory, without symbolic links.
     pub path: PathBuf,
 }
 
 impl PrivateFolder {
-    /// Opens the folder, and creates it if necessary. `what` says for the log what is in it, such as `compiled components`.
+    /// Opens the directory, and creates it if necessary. `what` describes its content in the log,
+    /// such as `compiled components`.
     ///
     /// # Errors
     ///
-    /// Somebody else could change or replace it, or it cannot be used; in one line.
+    /// Returns a one-line error if another user could change or replace the directory, or if it
+    /// cannot be used.
     pub fn open(folder: &Path, what: &str) -> Result<Self, String> {
         let cannot = |error: io::Error| format!("cannot use {}: {error}", folder.display());
         if !folder.exists() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(cannot)?;
             tracing::info!("created the folder {} for {what}", folder.display());
         }
-        // A link on the way is resolved here, once. From here on there is none, and each folder is checked by the
-        // handle through which the next one is opened.
+        // Symbolic links on the path are resolved here, once. The resulting path must contain none,
+        // and each directory is checked by the handle through which the next one is opened.
         let path = fs::canonicalize(folder).map_err(cannot)?;
         let root = openat(CWD, "/", STEP, Mode::empty()).map_err(|error| cannot(error.into()))?;
-        // Whoever owns the root can replace everything. In a container, that may be an unknown user.
+        // The owner of the root can replace everything. In a container, the owner may be an unknown
+        // user.
         let trusted = [rustix::process::geteuid().as_raw(), 0, stat(&root).map_err(cannot)?.st_uid];
         let (mut handle, mut reached) = (root, PathBuf::from("/"));
         for component in path.components() {
@@ -66,50 +71,51 @@ impl PrivateFolder {
         Ok(Self { handle, path })
     }
 
-    /// Opens a file in the folder for reading. It must be a regular file that belongs to this user and that others
-    /// cannot write.
+    /// Opens a file in the directory for reading. It must be a regular file that this user owns and
+    /// that other users cannot write.
     ///
     /// # Errors
     ///
-    /// It is another kind of file, or cannot be opened.
+    /// Returns an error if the file does not meet these conditions or cannot be opened.
     pub fn open_file(&self, name: &str) -> io::Result<(fs::File, Stat)> {
         self.checked(name, OFlags::RDONLY)
     }
 
-    /// The same for reading and writing.
+    /// Like [`Self::open_file`], for reading and writing.
     ///
     /// # Errors
     ///
-    /// As [`PrivateFolder::open_file`].
+    /// See [`PrivateFolder::open_file`].
     pub fn open_to_write(&self, name: &str) -> io::Result<fs::File> {
         Ok(self.checked(name, OFlags::RDWR)?.0)
     }
 
-    /// The same for reading, and for writing at its end. A file that does not exist is created, for this user alone.
+    /// Like [`Self::open_file`], for reading and appending. Creates a file that does not exist,
+    /// with access only for this user.
     ///
     /// # Errors
     ///
-    /// As [`PrivateFolder::open_file`].
+    /// See [`PrivateFolder::open_file`].
     pub fn open_to_append(&self, name: &str) -> io::Result<fs::File> {
         Ok(self.checked(name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)?.0)
     }
 
-    /// The names in the folder.
+    /// Returns the names of the files in the directory.
     ///
     /// # Errors
     ///
-    /// The folder cannot be read.
+    /// Returns an error if the directory cannot be read.
     pub fn names(&self) -> io::Result<Vec<String>> {
         let folder = openat(&self.handle, ".", OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         let entries = Dir::new(folder)?.map(|entry| Ok(entry?.file_name().to_str().unwrap_or_default().to_owned()));
         entries.collect()
     }
 
-    /// Removes a file from the folder.
+    /// Removes a file from the directory.
     ///
     /// # Errors
     ///
-    /// There is no such file, or it cannot be removed.
+    /// Returns an error if there is no such file or it cannot be removed.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         Ok(unlinkat(&self.handle, name, AtFlags::empty())?)
     }
@@ -131,7 +137,7 @@ fn stat(folder: &OwnedFd) -> io::Result<Stat> {
     Ok(fstat(folder)?)
 }
 
-/// Whether nobody but the trusted can replace what is in this folder on the way.
+/// Checks that only trusted users can replace entries of this ancestor directory.
 fn is_safe(found: &Stat, path: &Path, trusted: &[u32]) -> Result<(), String> {
     if !trusted.contains(&found.st_uid) {
         return Err(belongs_to_another(path));
@@ -142,7 +148,7 @@ fn is_safe(found: &Stat, path: &Path, trusted: &[u32]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether nobody else can change the folder itself.
+/// Checks that no other user can change the directory itself.
 fn is_ours(found: &Stat, path: &Path) -> Result<(), String> {
     if found.st_uid != rustix::process::geteuid().as_raw() {
         return Err(belongs_to_another(path));

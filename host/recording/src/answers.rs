@@ -1,4 +1,4 @@
-//! What the host answered to one guest.
+//! Host answers that one guest received.
 
 use std::collections::BTreeMap;
 
@@ -10,68 +10,69 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::blob::BinaryText;
 use crate::http::HttpAnswer;
 
-/// What the host answered to one guest, in the order in which the guest asked. With the same answers, the same guest does
-/// the same.
+/// Host answers that one guest received, in request order. With the same answers, the same guest
+/// behaves identically.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostAnswers {
-    /// When the call began, in nanoseconds of Unix time.
+    /// Start of the call, in nanoseconds of Unix time.
     pub began: u64,
-    /// What all random numbers follow from.
+    /// Seed of all random numbers.
     pub seed: RandomSeed,
-    /// What the clocks showed: for each look, the nanoseconds since the one before it, and for the first since `began`.
+    /// Clock readings, in nanoseconds since the previous reading. The first one is relative to
+    /// `began`.
     #[serde(default, serialize_with = "pack", deserialize_with = "unpack", skip_serializing_if = "Vec::is_empty")]
     pub clock: Vec<u64>,
-    /// What was ready whenever the guest waited for several things, or looked whether one is ready.
+    /// Indices of the ready pollables, for each poll or readiness check.
     #[serde(default, serialize_with = "pack", deserialize_with = "unpack", skip_serializing_if = "Vec::is_empty")]
     pub polls: Vec<Vec<u32>>,
-    /// How often the guest was told that somebody waits for its result before it was told that nobody does; `None` if it
-    /// was never told that.
+    /// Number of checks for cancellation that returned false before the first one that returned
+    /// true; `None` if none returned true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled: Option<u64>,
-    /// SHA-256 of the environment variables that it had, by their names (see [`variable`](crate::variable)).
+    /// SHA-256 digests of the environment variables, by name (see [`variable`](crate::variable)).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, String>,
-    /// Those whose values contain secrets, with marks in the place of these.
+    /// Environment variables whose values contain secrets, with the secrets redacted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub marked: BTreeMap<String, String>,
-    /// Whether anything that the guest got had secrets, which are redacted here: what it makes of them may differ.
+    /// True if the guest received secrets, which are redacted here. A replay can then differ.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,
-    /// The variables that tell it of its trace.
+    /// Environment variables that carry the trace context.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub trace: BTreeMap<String, String>,
-    /// What it did beyond its memory.
+    /// Operations with external effects.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<HostOperation>,
 }
 
-/// 32 random bytes, in hexadecimal.
+/// Random seed of 32 bytes, serialized in hexadecimal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RandomSeed(pub [u8; 32]);
 
-/// One operation, with what came of it.
+/// Operation of a guest, with its result.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostOperation {
-    /// What was done, such as `POST https://api.example.com/issues`.
+    /// Description of the operation, such as `POST https://api.example.com/issues`.
     pub what: String,
-    /// What came of it.
+    /// Result of the operation.
     pub answer: OperationResult,
 }
 
-/// What came of an operation.
+/// Result of an operation.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OperationResult {
-    /// Of an HTTP request.
+    /// Result of an HTTP request.
     Http(HttpAnswer),
-    /// Of an operation with state, in a form that only the sandbox knows.
+    /// Result of a state operation, in a format internal to the sandbox.
     State(BinaryText),
 }
 
 impl HostOperation {
-    /// The bytes that it takes, about.
+    /// Returns the approximate memory use, in bytes.
     pub fn size(&self) -> usize {
         self.what.len()
             + match &self.answer {
@@ -96,7 +97,7 @@ impl<'de> Deserialize<'de> for RandomSeed {
     }
 }
 
-/// Numbers take a few bytes each, as postcard in base64.
+/// Serializes numbers compactly, as postcard in base64.
 fn pack<T: Serialize, S: Serializer>(values: &[T], serializer: S) -> Result<S::Ok, S::Error> {
     let packed = postcard::to_allocvec(values).map_err(serde::ser::Error::custom)?;
     serializer.serialize_str(&BASE64.encode(packed))

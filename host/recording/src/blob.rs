@@ -1,10 +1,11 @@
-//! Bytes in a recording: readable where they are text.
+//! Binary data in a recording, readable where it is text.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Bytes. In JSON they are a string if they are text, and an object with the member `base64` otherwise.
+/// Binary data. In JSON, it is a string if it is text, and otherwise an object with the member
+/// `base64`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BinaryText(pub Vec<u8>);
 
@@ -26,7 +27,8 @@ impl Serialize for BinaryText {
         if !serializer.is_human_readable() {
             return serializer.serialize_bytes(&self.0);
         }
-        // Half of what is made of small numbers is valid UTF-8 as well, and readable to nobody.
+        // Arrays of small numbers are often valid UTF-8, but not readable. Write text with control
+        // characters as base64.
         let is_shown = |text: &&str| !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
         match std::str::from_utf8(&self.0).ok().filter(is_shown) {
             Some(text) => BlobText::Text(text.into()),

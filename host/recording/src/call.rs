@@ -1,4 +1,4 @@
-//! One recorded call.
+//! Recorded calls.
 
 use std::collections::BTreeMap;
 
@@ -12,74 +12,75 @@ use crate::answers::HostAnswers;
 use crate::missing::MissingInput;
 use crate::outcome::RecordedOutcome;
 
-/// One recorded call of a tool.
+/// Recorded tool call.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedCall {
-    /// Its number, from 1 at each start of a server.
+    /// Sequence number, starting at 1 at each start of a server.
     pub number: u64,
-    /// When its guest was entered, as RFC 3339.
+    /// Time at which the guest was entered, as RFC 3339.
     pub at: String,
-    /// The plugin's id.
+    /// Id of the plugin.
     pub plugin: String,
     /// SHA-256 of the component, in hexadecimal.
     pub plugin_sha256: String,
     /// SHA-256 of the grant's text, in hexadecimal; `None` if there was no grant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant_sha256: Option<String>,
-    /// The tool's name for clients.
+    /// Name of the tool for clients.
     pub tool: String,
-    /// Its name within the plugin.
+    /// Name of the tool within the plugin.
     pub name: String,
-    /// Why it cannot be run again; empty if it can.
+    /// Reasons that the call cannot be replayed; empty if it can.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<MissingInput>,
-    /// The arguments as the guest got them; `None` if they could not be recorded.
+    /// Arguments that the guest received; `None` if they could not be recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Box<RawValue>>,
-    /// The limits, by their keys: sizes in bytes, and durations in milliseconds under `<key>_ms`.
+    /// Limits by key: sizes in bytes, and durations in milliseconds under `<key>_ms`.
     pub limits: BTreeMap<String, u64>,
-    /// The most bytes that the result may have beyond `limits.output`, if that is more.
+    /// Maximum size of the result, in bytes, if it is greater than `limits.output`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<u64>,
-    /// Whether clocks and random numbers follow from the arguments (`permissions.deterministic`).
+    /// True if clocks and random numbers are derived from the arguments
+    /// (`permissions.deterministic`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deterministic: bool,
-    /// Whether it could send HTTP requests.
+    /// True if the call could send HTTP requests.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub http: bool,
-    /// Whether it had mounted folders.
+    /// True if the call had mounted directories.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mounts: bool,
-    /// The grant's temporary folder (`permissions.scratch`), if it had one.
+    /// Temporary directory of the grant (`permissions.scratch`), if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scratch: Option<Value>,
-    /// The values of the grant's `[config]`, without secrets.
+    /// Values of the grant's `[config]`, without secrets.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub config: BTreeMap<String, String>,
-    /// The names of the grant's secrets: their values are redacted as `[secret:NAME]`.
+    /// Names of the grant's secrets. Their values are redacted as `[secret:NAME]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
-    /// What it could ask its caller, and what was answered before.
+    /// Questions that the call could ask its caller, and previous answers.
     #[serde(default, skip_serializing_if = "RecordedQuestions::is_empty")]
     pub asked: RecordedQuestions,
-    /// What the host answered to the guest.
+    /// Host answers that the guest received.
     pub answers: HostAnswers,
-    /// What came of it.
+    /// Outcome of the call.
     pub result: RecordedOutcome,
-    /// What it used.
+    /// Resource usage of the call.
     pub usage: RecordedUsage,
 }
 
-/// What a call could ask its caller, and what was answered before.
+/// Questions that a call could ask its caller, and previous answers.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedQuestions {
-    /// The kinds of questions that the client can answer.
+    /// Kinds of questions that the client supports.
     pub kinds: Vec<QuestionKind>,
-    /// How many times the call had asked before.
+    /// Number of earlier rounds of questions.
     pub rounds: u32,
-    /// The client's results, JSON objects as text, by the keys of their questions.
+    /// Results of the client by question key, JSON objects as text.
     pub answers: BTreeMap<String, String>,
 }
 
@@ -89,15 +90,15 @@ impl RecordedQuestions {
     }
 }
 
-/// What a call used.
+/// Resource usage of a call.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedUsage {
-    /// Instructions.
+    /// Number of instructions.
     pub fuel: u64,
-    /// Peak memory in bytes.
+    /// Peak memory, in bytes.
     pub memory: u64,
-    /// Wall-clock time in nanoseconds.
+    /// Wall-clock time, in nanoseconds.
     pub wall_ns: u64,
 }
 
@@ -109,11 +110,11 @@ impl From<CallUsage> for RecordedUsage {
 }
 
 impl RecordedCall {
-    /// The limits of the call, clamped to `ceiling`, and whether one was lowered.
+    /// Returns the limits of the call, clamped to `ceiling`, and whether a limit was lowered.
     ///
     /// # Errors
     ///
-    /// A limit is unknown, or its value is none.
+    /// Returns an error if a limit is unknown or its value is invalid.
     pub fn limits(&self, ceiling: &Limits) -> Result<(Limits, bool), String> {
         let mut keys = Map::new();
         for (key, value) in &self.limits {
@@ -131,7 +132,8 @@ impl RecordedCall {
         Ok((limits, !clamps.is_empty()))
     }
 
-    /// The same without what makes it large and what came from outside: it can no longer be run again, because of this.
+    /// Removes large data and external input. The call can then not be replayed, for the reason
+    /// `missing`.
     #[must_use]
     pub fn bare(mut self, missing: MissingInput) -> Self {
         let HostAnswers { began, seed, .. } = self.answers;
@@ -147,7 +149,8 @@ impl RecordedCall {
     }
 }
 
-/// What is recorded of an environment variable: SHA-256 of the recording's salt, its name and its value, in hexadecimal.
+/// Returns the recorded digest of an environment variable: SHA-256 of the recording's salt, the
+/// name and the value, in hexadecimal.
 pub fn variable(salt: &str, name: &str, value: &str) -> String {
     let mut hash = Sha256::new();
     for part in [salt, name, value] {
@@ -161,7 +164,7 @@ pub fn variable(salt: &str, name: &str, value: &str) -> String {
 pub(crate) mod tests {
     use super::*;
 
-    /// A call of the tool `add`.
+    /// Returns a call of the tool `add`.
     pub(crate) fn call(number: u64) -> RecordedCall {
         let limits = serde_json::to_value(Limits::DEFAULT).unwrap();
         RecordedCall {

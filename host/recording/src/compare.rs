@@ -1,4 +1,4 @@
-//! What differs when a call runs again.
+//! Comparison of a recorded call with its replay.
 
 use std::fmt::Write as _;
 
@@ -9,74 +9,75 @@ use toolbay_model::text::line;
 use crate::call::{RecordedCall, RecordedUsage};
 use crate::outcome::RecordedOutcome;
 
-/// Lines of context around those that differ.
+/// Number of context lines around lines that differ.
 const CONTEXT: usize = 2;
 
-/// Most lines of a difference that are shown.
+/// Maximum number of displayed lines of a difference.
 const LINES: usize = 40;
 
-/// Longest line of a difference that is shown, in bytes.
+/// Maximum length of a displayed line of a difference, in bytes.
 const LINE: usize = 400;
 
-/// Texts of more bytes than this are not compared line by line, which could take long.
+/// Maximum total size of two texts that are compared line by line, in bytes. Comparing larger texts
+/// could take too long.
 const COMPARED: usize = 256 << 10;
 
-/// What came of running a call again.
+/// Outcome of replaying a call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReplayedCall {
-    /// The result, in the form of [`RecordedOutcome::Value`].
+    /// Result, in the form of [`RecordedOutcome::Value`].
     pub result: Value,
-    /// What it used.
+    /// Resource usage.
     pub usage: RecordedUsage,
-    /// What it did that the recording does not have.
+    /// Operations that the recording does not contain.
     pub unknown: Vec<String>,
-    /// What the recording has that it did not do.
+    /// Recorded operations that were not repeated.
     pub undone: Vec<String>,
 }
 
-/// What differs.
+/// Differences between a recorded call and its replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplayComparison {
-    /// Whether it came out the same.
+    /// Verdict.
     pub verdict: ReplayVerdict,
-    /// Instructions.
+    /// Number of instructions.
     pub fuel: FigurePair,
-    /// Peak memory in bytes.
+    /// Peak memory, in bytes.
     pub memory: FigurePair,
-    /// Wall-clock time in nanoseconds. It differs each time.
+    /// Wall-clock time, in nanoseconds. It differs between runs.
     pub wall_ns: FigurePair,
 }
 
-/// Whether a call came out the same.
+/// Verdict of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReplayVerdict {
-    /// It did.
+    /// The result and the operations are equal.
     Equal,
-    /// Its result differs, or what it did.
+    /// The result or the operations differ.
     Differs(Vec<ReplayChange>),
 }
 
-/// Something that differs.
+/// Difference between a recorded call and its replay.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReplayChange {
-    /// The result, line by line: `-` is recorded, `+` is new.
+    /// Difference of the results, line by line: `-` is recorded, `+` is replayed.
     Result(String),
-    /// It did something that the recording does not have.
+    /// Operation that the recording does not contain.
     Did(String),
-    /// It did not do something that the recording has.
+    /// Recorded operation that was not repeated.
     DidNot(String),
 }
 
-/// A number as it was recorded and as it is now.
+/// Recorded and replayed value of a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FigurePair {
-    /// As it was recorded.
+    /// Recorded value.
     pub recorded: u64,
-    /// As it is now.
+    /// Replayed value.
     pub replayed: u64,
 }
 
-/// Compares a call with what came of running it again.
+/// Compares a recorded call with its replay.
 pub fn compare(recorded: &RecordedCall, replayed: &ReplayedCall) -> ReplayComparison {
     let mut changes = Vec::new();
     if !recorded.result.is(&replayed.result) {
@@ -97,7 +98,7 @@ pub fn compare(recorded: &RecordedCall, replayed: &ReplayedCall) -> ReplayCompar
     }
 }
 
-/// What differs between two results, line by line.
+/// Describes the difference of two results, line by line.
 fn difference(recorded: &RecordedOutcome, replayed: &Value) -> String {
     let new = shown(replayed);
     let old = match recorded {
@@ -134,7 +135,7 @@ fn difference(recorded: &RecordedOutcome, replayed: &Value) -> String {
     out
 }
 
-/// A result as lines: texts as they are, everything else as JSON.
+/// Renders a result as lines: text as it is, everything else as JSON.
 fn shown(result: &Value) -> String {
     let mut out = String::new();
     let Some(members) = result.as_object() else { return format!("{result}\n") };

@@ -1,8 +1,8 @@
-//! Why a recording cannot be written or read.
+//! Error writing or reading a recording.
 
 use thiserror::Error;
 
-/// Why a recording cannot be written or read, in words for people.
+/// Error writing or reading a recording, as a message for people.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct RecordingError(pub(crate) String);

@@ -1,4 +1,4 @@
-//! Opening the file of a recording.
+//! Opens recording files.
 
 use std::fs::File;
 use std::io::{BufReader, Read as _, Seek as _, SeekFrom, Write as _};
@@ -11,38 +11,42 @@ use rustix::io::Errno;
 use crate::error::RecordingError;
 use crate::reader::RecordingReader;
 
-/// The file of a recording, opened to add to it. That is all that a recording ever needs of the file system, so a process can
-/// give up its folder as soon as it has this.
+/// Recording file, opened for appending. A recording needs no other file system access, so a
+/// process can drop its access to the directory after opening this.
 #[derive(Debug)]
 pub struct RecordingFile {
     pub(crate) file: File,
     pub(crate) path: PathBuf,
-    /// Bytes that are in the file.
+    /// Length of the file, in bytes.
     pub(crate) length: u64,
 }
 
 impl RecordingFile {
-    /// Opens a file, which is created for this user alone if it does not exist. Nothing is written to it, unless a server
-    /// that was killed left half a line. Blocks.
+    /// Opens a file. Creates it with access only for this user if it does not exist. Writes
+    /// nothing, except to end a partial line that a killed server left. Blocks.
     ///
     /// # Errors
     ///
-    /// The file cannot be used, others could read it, it is something else, or another server records to it.
+    /// Returns an error if the file cannot be used, is readable by other users, is not a recording,
+    /// or is in use by another server.
     pub fn open(path: &Path) -> Result<Self, RecordingError> {
         let (file, length) = append(path)?;
         Ok(Self { file, path: path.to_owned(), length })
     }
 }
 
-/// Opens a file to add to it, and returns it with its length. It is created if it does not exist, for this user alone.
+/// Opens a file for appending, and returns it with its length. Creates it with access only for this
+/// user if it does not exist.
 ///
 /// # Errors
 ///
-/// It is something else than a recording, others can read it, or another server records to it.
+/// Returns an error if the file is not a recording, is readable by other users, or is in use by
+/// another server.
 fn append(path: &Path) -> Result<(File, u64), RecordingError> {
     let name = path.display();
     let failed = |error: &dyn std::fmt::Display| RecordingError(format!("cannot record to {name}: {error}"));
-    // A recording has what tools were asked and answered: it does not go where a link leads, and nobody else reads it.
+    // A recording contains the arguments and results of tools. Do not follow symbolic links, and do
+    // not allow other users to read it.
     if let Some(why) = no_recording(path) {
         return Err(failed(&why));
     }
@@ -67,7 +71,7 @@ fn append(path: &Path) -> Result<(File, u64), RecordingError> {
     let mut length = found.len();
     if length > 0 {
         RecordingReader::new(BufReader::new(&file)).map_err(|error| failed(&error))?;
-        // A server that was killed may have left half a line.
+        // A killed server may have left a partial line.
         let mut last = [0];
         file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut last)).map_err(|error| failed(&error))?;
         if last != *b"\n" {
@@ -78,8 +82,9 @@ fn append(path: &Path) -> Result<(File, u64), RecordingError> {
     Ok((file, length))
 }
 
-/// Why a file is no recording; `None` if it is one, or if it cannot be said. This comes before advice to change the owner or
-/// the mode of a file that is something else.
+/// Returns the reason that a file is not a recording; `None` if it is one, or if that cannot be
+/// determined. This check precedes the advice to change the owner or the mode, which would be wrong
+/// for a file of another kind.
 fn no_recording(path: &Path) -> Option<RecordingError> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = File::from(open(path, flags, Mode::empty()).ok()?);

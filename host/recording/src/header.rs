@@ -1,20 +1,20 @@
-//! The first line of a recording, and of what another server added to it.
+//! Header of a recording.
 
 use serde::{Deserialize, Serialize};
 
-/// The version of the format. A file of a newer version is refused.
+/// Version of the format. Files of a newer version are rejected.
 pub(crate) const VERSION: u64 = 1;
 
-/// The first line of a recording, and of what another server added to it.
+/// Header line. Each server that records to a file writes one first.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordingHeader {
-    /// The version of the format.
+    /// Version of the format.
     pub version: u64,
-    /// The version of Toolbay.
+    /// Version of Toolbay.
     pub toolbay: String,
-    /// When the server began to record, as RFC 3339.
+    /// Time at which the server started to record, as RFC 3339.
     pub started: String,
-    /// Random: what is a digest in the recording says nothing to whoever has a list of likely values of another one.
+    /// Random salt of the digests. It prevents the use of precomputed digests of likely values.
     pub salt: String,
 }

@@ -1,31 +1,31 @@
-//! What came of an HTTP request.
+//! Recorded outcome of HTTP requests.
 
 use serde::{Deserialize, Serialize};
 
 use crate::blob::BinaryText;
 
-/// What came of an HTTP request, as the guest saw it.
+/// Outcome of an HTTP request, as the guest observed it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum HttpAnswer {
-    /// A response, as far as the guest read it.
+    /// Response, up to the point to which the guest read it.
     Response {
-        /// The status code.
+        /// Status code.
         status: u16,
-        /// Names and values of the fields, in order.
+        /// Names and values of the header fields, in order.
         fields: Vec<(String, BinaryText)>,
-        /// The body.
+        /// Body.
         body: BinaryText,
-        /// Bytes of each piece of the body, in the order in which they came.
+        /// Size of each body chunk, in bytes, in the order of arrival.
         pieces: Vec<u32>,
-        /// Why there is no more of the body; `None` if this is all of it.
+        /// Reason that the body is incomplete; `None` if it is complete.
         end: Option<HttpError>,
     },
-    /// No response.
+    /// Failure without a response.
     Nothing(HttpError),
 }
 
-/// The errors of a request that a guest can see, in the words of `wasi:http`.
+/// Request errors that guests can receive, with the names of `wasi:http`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names are those of wasi:http, which explains them")]
@@ -55,7 +55,7 @@ pub enum HttpError {
 }
 
 impl HttpAnswer {
-    /// The bytes that it takes, about.
+    /// Returns the approximate memory use, in bytes.
     pub fn size(&self) -> usize {
         match self {
             Self::Response { fields, body, pieces, .. } => {

@@ -1,9 +1,10 @@
-//! Recordings of calls: what was asked, what the host answered to the guest, and what came of it, as lines of JSON in one
-//! file.
+//! Recordings of calls: arguments, the host's answers to the guest, and the outcome, as lines of
+//! JSON in a file.
 //!
-//! A [`CallRecorder`] takes [`RecordedCall`]s from any thread and hands them to a thread that writes; a [`RecordingReader`] gives them back, and
-//! [`compare()`] says what differs when a call runs again. Nothing here knows wasmtime, the catalog or the protocol: the
-//! sandbox fills the [`HostAnswers`] of a call, or gets them, and the `toolbay` crate does the rest.
+//! A [`CallRecorder`] accepts [`RecordedCall`]s from any thread and passes them to a writer thread.
+//! A [`RecordingReader`] reads them, and [`compare()`] returns the differences between a call and
+//! its replay. The crate does not depend on wasmtime, the catalog or the protocol: the sandbox
+//! records and replays the [`HostAnswers`] of a call, and the `toolbay` crate does the rest.
 
 mod answers;
 mod blob;

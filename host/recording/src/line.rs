@@ -1,4 +1,4 @@
-//! The lines of a recording.
+//! Lines of a recording.
 
 use serde::{Deserialize, Serialize};
 use toolbay_model::JsonSize;
@@ -6,37 +6,38 @@ use toolbay_model::JsonSize;
 use crate::call::RecordedCall;
 use crate::header::{RecordingHeader, VERSION};
 
-/// Longest line, in bytes: that of the largest call that can be recorded, whose bytes are written as text.
+/// Maximum length of a line, in bytes. Sufficient for the largest call that can be recorded, whose
+/// bytes are written as text.
 pub(crate) const LONGEST: usize = 64 << 20;
 
-/// The most memory that a line may take when it is parsed.
+/// Maximum memory that parsing a line may take, in bytes.
 const MEMORY: u64 = 512 << 20;
 
-/// One line.
+/// Line of a recording.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum RecordingLine {
-    /// A server begins.
+    /// Header, which a server writes when it starts to record.
     Recording(RecordingHeader),
-    /// A call.
+    /// Recorded call.
     Call(Box<RecordedCall>),
     /// Calls that could not be recorded.
     Lost {
-        /// How many.
+        /// Number of calls.
         calls: u64,
     },
 }
 
-/// Why a text is no line.
+/// Error parsing a line.
 #[derive(Debug)]
 pub(crate) enum LineError {
-    /// It is not one, or only the beginning of one.
+    /// The line is malformed or incomplete.
     Malformed(String),
-    /// It is the header of a newer version.
+    /// The line is a header of a newer version.
     Newer(u64),
 }
 
-/// What a header of any version has.
+/// Part of the header that is common to all versions.
 #[derive(Deserialize)]
 struct AnyHeader {
     recording: AnyVersion,
@@ -48,7 +49,7 @@ struct AnyVersion {
 }
 
 impl RecordingLine {
-    /// Parses a line without its end.
+    /// Parses a line without its line end.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, LineError> {
         let malformed = |why: &dyn std::fmt::Display| LineError::Malformed(why.to_string());
         let text = std::str::from_utf8(text).map_err(|_| malformed(&"it is not UTF-8"))?;
@@ -67,14 +68,14 @@ impl RecordingLine {
             })
     }
 
-    /// The line with its end.
+    /// Serializes the line, with its line end.
     pub(crate) fn written(&self) -> serde_json::Result<Vec<u8>> {
         let mut text = serde_json::to_vec(self)?;
         text.push(b'\n');
         Ok(text)
     }
 
-    /// Whether it begins what a server recorded.
+    /// Returns whether the line is a header.
     pub(crate) fn is_header(&self) -> bool {
         matches!(self, Self::Recording(_))
     }

@@ -1,28 +1,28 @@
-//! Why a call cannot be run again.
+//! Reasons that a call cannot be replayed.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Why a recorded call cannot be run again: something that it depended on is not in the recording.
+/// Reason that a recorded call cannot be replayed: an input that the recording does not contain.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingInput {
-    /// It used the files of a mounted folder.
+    /// The call used files of a mounted directory.
     Files,
-    /// It resolved a name or made a TCP connection.
+    /// The call resolved a name or opened a TCP connection.
     Connections,
-    /// It got trailers of an HTTP response.
+    /// The call received trailers of an HTTP response.
     Trailers,
-    /// What it got is larger than `record.max_call`, or there was no room for it.
+    /// The input is larger than `record.max_call`, or the memory for recordings was exhausted.
     TooLarge,
-    /// What it got contains a secret in a form that cannot be redacted.
+    /// The input contains a secret in a form that cannot be redacted.
     Secret,
-    /// It ended while an operation with state was under way.
+    /// The call ended during a state operation.
     Unfinished,
-    /// It ran until its deadline: where that is depends on the machine.
+    /// The call ran until its deadline, which depends on the machine.
     Deadline,
-    /// It ended with an error of the server.
+    /// The call ended with an internal error of the server.
     Internal,
 }
 

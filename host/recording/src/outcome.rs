@@ -1,22 +1,22 @@
-//! What came of a call, as JSON that does not depend on a revision of the protocol.
+//! Outcome of a call, as JSON that is independent of the protocol revision.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use toolbay_model::{CallError, CallReply, ContentBlock, ContentBody, EmbeddedResource, MediaContent, ResourceContent};
 
-/// What came of a call.
+/// Outcome of a call.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecordedOutcome {
-    /// All of it.
+    /// Complete outcome.
     Value(Value),
-    /// SHA-256 of its JSON, in hexadecimal: it was too large.
+    /// SHA-256 of the outcome's JSON, in hexadecimal, if the outcome was too large.
     Sha256(String),
 }
 
 impl RecordedOutcome {
-    /// The digest alone.
+    /// Converts the outcome to its digest.
     #[must_use]
     pub fn digest(self) -> Self {
         match self {
@@ -25,7 +25,7 @@ impl RecordedOutcome {
         }
     }
 
-    /// Whether `value` is the same.
+    /// Returns whether the outcome equals `value`.
     pub fn is(&self, value: &Value) -> bool {
         match self {
             Self::Value(own) => own == value,
@@ -34,12 +34,13 @@ impl RecordedOutcome {
     }
 }
 
-/// The result of a call that failed like this.
+/// Returns the result of a call that failed with this error.
 pub fn failed(error: &CallError) -> Value {
     json!({"error": error.kind().as_str(), "message": error.to_string()})
 }
 
-/// The result of a call that ended with this reply. Of bytes, it has the digest.
+/// Returns the result of a call that ended with this reply. Binary content is replaced by its
+/// digest.
 pub fn replied(reply: &CallReply) -> Value {
     match reply {
         CallReply::Tool(output) => {
@@ -60,7 +61,7 @@ pub fn replied(reply: &CallReply) -> Value {
             };
             json!({"questions": interview.questions.iter().map(question).collect::<Vec<_>>()})
         }
-        // No tool returns these.
+        // Tools do not return these.
         CallReply::Prompt(_) | CallReply::Resource(_) | CallReply::Completion(_) => Value::Null,
     }
 }

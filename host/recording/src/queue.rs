@@ -1,4 +1,4 @@
-//! Takes calls from any thread, within a bound of memory, and never waits.
+//! Accepts calls from any thread, with bounded memory and without blocking.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -14,21 +14,22 @@ use crate::header::{RecordingHeader, VERSION};
 use crate::room::RecordingReservation;
 use crate::writer::{RecordingMessage, RecordingWriter, WriterProgress};
 
-/// Bytes that all calls may take until they are written: those that run, and those that wait for the disk.
+/// Maximum memory of all recordings that are not written yet, in bytes: those of running calls and
+/// those in the queue.
 const FREE: usize = 64 << 20;
 
-/// How a recording is written.
+/// Settings of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordingSettings {
-    /// The file. If it is a recording already, calls are added to it.
+    /// Path of the file. Calls are appended if it already is a recording.
     pub file: PathBuf,
-    /// Largest size of the file, in bytes. What comes later is not recorded.
+    /// Maximum size of the file, in bytes. Calls that exceed it are not recorded.
     pub max_size: u64,
-    /// The most bytes that one call may take.
+    /// Maximum size of one call, in bytes.
     pub max_call: usize,
 }
 
-/// Records calls. Cheap to clone.
+/// Recorder of calls. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct CallRecorder {
     inner: Arc<RecordingQueue>,
@@ -46,20 +47,22 @@ struct RecordingQueue {
 }
 
 impl CallRecorder {
-    /// Opens the file, and starts the thread that writes to it. `toolbay` is the version of the server. Blocks.
+    /// Opens the file and starts the writer thread. `toolbay` is the version of the server. Blocks.
     ///
     /// # Errors
     ///
-    /// The file cannot be used, others could read it, it is something else, or another server records to it.
+    /// Returns an error if the file cannot be used, is readable by other users, is not a recording,
+    /// or is in use by another server.
     pub fn open(settings: &RecordingSettings, toolbay: &str) -> Result<Self, RecordingError> {
         Self::start(RecordingFile::open(&settings.file)?, settings, toolbay)
     }
 
-    /// Starts the thread that writes to a file that is open already, instead of the one that `settings` name.
+    /// Starts the writer thread for a file that is already open. Ignores the path in `settings`.
     ///
     /// # Errors
     ///
-    /// The file cannot be written, or the system provides no thread or no random bytes.
+    /// Returns an error if the file cannot be written, or if the system provides no thread or no
+    /// random bytes.
     pub fn start(opened: RecordingFile, settings: &RecordingSettings, toolbay: &str) -> Result<Self, RecordingError> {
         let RecordingFile { file, path, length } = opened;
         let name = path.display().to_string();
@@ -83,35 +86,37 @@ impl CallRecorder {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Room for one more call; `None` if no more is recorded.
+    /// Returns an empty reservation for one call; `None` if recording has stopped.
     pub fn room(&self) -> Option<RecordingReservation> {
         (!self.inner.shared.full.load(Ordering::Relaxed))
             .then(|| RecordingReservation::new(&self.inner.free, self.inner.max_call))
     }
 
-    /// What the digests of this recording begin with.
+    /// Returns the salt of the digests in this recording.
     pub fn salt(&self) -> &str {
         &self.inner.salt
     }
 
-    /// The number of the next call.
+    /// Returns the number of the next call.
     pub fn number(&self) -> u64 {
         self.inner.calls.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Records a call, which the thread that writes makes: redacting takes time. `room` is what it takes until then. Does
-    /// not wait.
+    /// Records a call. The writer thread runs `make`, because redacting takes time. `room` is the
+    /// memory reserved until the call is written. Does not block.
     pub fn record(&self, room: RecordingReservation, make: impl FnOnce() -> RecordedCall + Send + 'static) {
-        // Fails only after the end.
+        // Fails only after the recording has ended.
         drop(self.inner.queue.send(RecordingMessage::Record(Box::new(make), room)));
     }
 
-    /// There was no room for a call. The file will say so.
+    /// Counts a call that was not recorded because no memory was available. The count is written to
+    /// the file.
     pub fn lose(&self) {
         self.inner.shared.lost.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Writes what is in the queue. Waits for that, for `patience` at most. Nothing is recorded afterwards.
+    /// Writes the queued calls and stops recording. Waits until they are written, for at most
+    /// `patience`.
     pub fn end(&self, patience: Duration) {
         if self.inner.ended.set(()).is_err() {
             return;
@@ -131,7 +136,7 @@ mod tests {
     use crate::call::tests::call;
     use crate::reader::{RecordingItem, RecordingReader};
 
-    /// How long a test waits for what must come.
+    /// Timeout for events that must happen.
     const LONG: Duration = Duration::from_mins(1);
 
     fn settings(dir: &std::path::Path, max_size: u64) -> RecordingSettings {

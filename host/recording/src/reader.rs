@@ -1,4 +1,4 @@
-//! Reads a recording, line by line.
+//! Reads a recording line by line.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _};
@@ -9,33 +9,33 @@ use crate::error::RecordingError;
 use crate::header::RecordingHeader;
 use crate::line::{LONGEST, LineError, RecordingLine};
 
-/// What a recording consists of.
+/// Item of a recording.
 #[derive(Debug)]
 pub enum RecordingItem {
-    /// A server begins.
+    /// Header of a server.
     Header(RecordingHeader),
-    /// A call, with the number of its line.
+    /// Recorded call, with its line number.
     Call(u64, Box<RecordedCall>),
-    /// So many calls could not be recorded.
+    /// Number of calls that could not be recorded.
     Lost(u64),
-    /// The line with this number is the beginning of one: the server was killed while it wrote.
+    /// Number of a line that is incomplete: the server was killed while it wrote the line.
     Half(u64),
 }
 
-/// Reads a recording, line by line, and holds one or two lines at a time.
+/// Reader of a recording. Holds at most two lines in memory.
 #[derive(Debug)]
 pub struct RecordingReader<R> {
     lines: R,
-    /// The number of the last line that was read.
+    /// Number of the last line that was read.
     number: u64,
-    /// What was read, and not yet returned.
+    /// Line that was read but not returned yet.
     ahead: Option<(u64, RecordingLine)>,
 }
 
-/// A line as it is in the file.
+/// Unparsed line.
 struct RawLine {
     text: Vec<u8>,
-    /// Whether its end is there.
+    /// True if the line end is present.
     ended: bool,
 }
 
@@ -44,7 +44,7 @@ impl RecordingReader<BufReader<File>> {
     ///
     /// # Errors
     ///
-    /// It cannot be read, or is not a recording.
+    /// Returns an error if the file cannot be read or is not a recording.
     pub fn open(path: &Path) -> Result<Self, RecordingError> {
         let failed = |why: &dyn std::fmt::Display| RecordingError(format!("cannot read {}: {why}", path.display()));
         let file = File::open(path).map_err(|error| failed(&error))?;
@@ -56,11 +56,11 @@ impl RecordingReader<BufReader<File>> {
 }
 
 impl<R: BufRead> RecordingReader<R> {
-    /// Reads lines, of which the first must be a header.
+    /// Creates a reader of lines, the first of which must be a header.
     ///
     /// # Errors
     ///
-    /// It is not, or it is one of a newer version.
+    /// Returns an error if the first line is not a header or has a newer version.
     pub fn new(lines: R) -> Result<Self, RecordingError> {
         let mut reader = Self { lines, number: 0, ahead: None };
         let other = || RecordingError("it is not a recording of calls".to_owned());
@@ -73,11 +73,11 @@ impl<R: BufRead> RecordingReader<R> {
         Ok(reader)
     }
 
-    /// The next item; `None` at the end.
+    /// Returns the next item; `None` at the end.
     ///
     /// # Errors
     ///
-    /// The number of a line that is wrong, and why.
+    /// Returns the number of the invalid line, and the reason.
     #[expect(clippy::should_implement_trait, reason = "an error ends it, which no iterator says")]
     pub fn next(&mut self) -> Result<Option<RecordingItem>, RecordingError> {
         if let Some((number, line)) = self.ahead.take() {
@@ -90,7 +90,7 @@ impl<R: BufRead> RecordingReader<R> {
             Err(LineError::Newer(version)) => return Err(newer(number, version)),
             Err(LineError::Malformed(why)) => why,
         };
-        // Half a line is the last one of a server.
+        // A partial line is the last line of a server.
         if !raw.ended {
             return Ok(Some(RecordingItem::Half(number)));
         }
@@ -148,7 +148,7 @@ mod tests {
     const HEADER: &str =
         r#"{"recording":{"version":1,"toolbay":"0.2.0","started":"2026-01-02T03:04:05Z","salt":"ab"}}"#;
 
-    /// What reading this text gives, in a word for each item, and the error that ends it.
+    /// Returns a word for each item of the text, and the error that ends it.
     fn read(text: impl AsRef<[u8]>) -> (Vec<String>, Option<String>) {
         let mut reader = match RecordingReader::new(text.as_ref()) {
             Ok(reader) => reader,
@@ -171,7 +171,7 @@ mod tests {
         String::from_utf8(RecordingLine::Call(Box::new(call(number))).written().unwrap()).unwrap()
     }
 
-    /// A call as JSON, changed.
+    /// Returns a call as JSON, modified by `change`.
     fn changed(change: impl FnOnce(&mut Value)) -> String {
         let mut value: Value = serde_json::from_str(&line(1)).unwrap();
         change(&mut value["call"]);
@@ -194,11 +194,11 @@ mod tests {
             let half = &whole[..length];
             let (items, error) = read(format!("{HEADER}\n{}{half}", line(3)));
             assert_eq!((items[2..].concat(), error), ("half 3".to_owned(), None), "{length}");
-            // The next server ends the line, and goes on.
+            // The next server ends the line and continues.
             let (items, error) = read(format!("{HEADER}\n{half}\n{HEADER}\n{}", line(4)));
             assert_eq!((items[1..].join(", "), error), ("half 2, header, call 4 at 4".to_owned(), None), "{length}");
         }
-        // Its end may be all that is missing.
+        // A line that lacks only its line end is complete.
         assert_eq!(read(format!("{HEADER}\n{}", whole.trim_end())).0[1], "call 1 at 2");
         assert_eq!(read(HEADER).0, ["header"]);
     }

@@ -1,25 +1,26 @@
-//! The memory that recordings of calls take until they are written.
+//! Memory budget of recordings that are not written yet.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The memory that one call may take for its recording. It is given back when this is dropped.
+/// Memory reserved for the recording of one call. Released when dropped.
 #[derive(Debug)]
 pub struct RecordingReservation {
-    /// Bytes that all calls may still take.
+    /// Bytes that are free for all calls.
     free: Arc<AtomicUsize>,
     taken: usize,
-    /// Bytes that this call may take in all.
+    /// Maximum number of bytes for this call.
     most: usize,
 }
 
 impl RecordingReservation {
-    /// Room for a call that may take `most` bytes, out of those that are `free` for all calls.
+    /// Creates an empty reservation for a call. It can grow to `most` bytes, from those that are
+    /// `free` for all calls.
     pub fn new(free: &Arc<AtomicUsize>, most: usize) -> Self {
         Self { free: Arc::clone(free), taken: 0, most }
     }
 
-    /// Takes some of it. Returns whether there is as much.
+    /// Reserves more bytes. Returns whether they were available.
     pub fn take(&mut self, bytes: usize) -> bool {
         if bytes > self.most.saturating_sub(self.taken) {
             return false;
@@ -32,7 +33,7 @@ impl RecordingReservation {
         taken
     }
 
-    /// Bytes that the call may still take, if others leave them.
+    /// Returns the number of bytes that the call may still reserve, if other calls leave them free.
     pub fn left(&self) -> usize {
         self.most.saturating_sub(self.taken)
     }

@@ -1,4 +1,4 @@
-//! The thread that writes.
+//! Writer thread.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -17,41 +17,42 @@ use crate::line::{LONGEST, RecordingLine};
 use crate::missing::MissingInput;
 use crate::room::RecordingReservation;
 
-/// How long the thread waits for more when there is a call to write: to wake it costs a short call as much as it takes.
+/// Delay before a batch of calls is written. Waking the thread for each call could cost as much as
+/// a short call.
 const GATHER: Duration = Duration::from_millis(5);
 
-/// What the thread that writes and those who record share.
+/// State shared by the writer thread and the recorders.
 #[derive(Debug, Default)]
 pub(crate) struct WriterProgress {
-    /// Calls for which there was no room, and of which the file does not know yet.
+    /// Number of calls that were not recorded for lack of memory, and that are not in the file yet.
     pub lost: AtomicU64,
-    /// Whether the file takes no more.
+    /// True if the file accepts no more calls.
     pub full: AtomicBool,
 }
 
-/// What reaches the thread.
+/// Message to the writer thread.
 pub(crate) enum RecordingMessage {
-    /// A call, which is made here, and the room that it takes until it is written.
+    /// Constructor of a call, and the memory reserved until it is written.
     Record(Box<dyn FnOnce() -> RecordedCall + Send>, RecordingReservation),
-    /// The recording ends. The answer says that it has.
+    /// End of the recording. The thread confirms it on the channel.
     End(SyncSender<()>),
 }
 
-/// What the thread works with.
+/// State of the writer thread.
 pub(crate) struct RecordingWriter {
     file: BufWriter<File>,
-    /// The name of the file, for messages.
+    /// Name of the file, for messages.
     name: String,
-    /// Bytes that are in the file.
+    /// Length of the file, in bytes.
     length: u64,
-    /// Bytes that may be in it.
+    /// Maximum length of the file, in bytes.
     most: u64,
     queue: Receiver<RecordingMessage>,
     shared: Arc<WriterProgress>,
 }
 
 impl RecordingWriter {
-    /// A writer of what comes out of `queue`, after the header.
+    /// Writes the header and returns the writer of the messages in `queue`.
     pub(crate) fn begin(
         file: File,
         name: String,
@@ -73,14 +74,14 @@ impl RecordingWriter {
         reason = "the pause is what makes it cheap: a wait for the next call would end with each"
     )]
     pub(crate) fn run(mut self) {
-        // Fails when everybody who could record something is gone.
+        // Ends when all senders are dropped.
         while let Ok(first) = self.queue.recv() {
             thread::sleep(GATHER);
             let mut next = Some(first);
             while let Some(message) = next {
                 match message {
                     RecordingMessage::Record(make, room) => {
-                        // The call of a closed file is not even made.
+                        // Skip constructing the call if the file is closed.
                         if !self.is_full()
                             && let Ok(call) = catch_unwind(AssertUnwindSafe(make))
                         {
@@ -96,7 +97,7 @@ impl RecordingWriter {
                 }
                 next = self.queue.try_recv().ok();
             }
-            // Whoever reads it meanwhile finds whole lines.
+            // Readers of the file always find whole lines.
             self.flush();
         }
         self.flush();
@@ -144,7 +145,8 @@ impl RecordingWriter {
         self.shared.full.load(Ordering::Relaxed)
     }
 
-    /// Records nothing from now on: half a line may be in the file, and what came after it could not be read.
+    /// Stops recording on an error: the file may contain a partial line, and lines after it could
+    /// not be read.
     fn failed(&mut self, result: io::Result<()>) {
         if let Err(error) = result {
             self.close(&format!("cannot write to {}: {error}", self.name));

@@ -1,8 +1,10 @@
-//! Patterns without look-around and back-references: one pass over the text, within the budget of a check.
+//! Matches patterns without look-around and back-references in one pass over the text, within the
+//! budget of a check.
 //!
-//! The automaton is made deterministic while it reads, as far as the text needs it. A state that it has already costs a
-//! few nanoseconds for each byte; a new one may cost as much as the whole automaton, and a pattern such as
-//! `[ab]*a[ab]{20000}[^ab]` needs a new one for every byte. So new states are paid for.
+//! The automaton is determinized lazily, as far as the text requires. A transition to an existing
+//! state costs a few nanoseconds per byte. Creating a state can cost as much as the whole
+//! automaton, and a pattern such as `[ab]*a[ab]{20000}[^ab]` needs a new state for every byte. New
+//! states are therefore charged to the budget.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -18,29 +20,34 @@ use regex_syntax::hir::{Capture, Hir, HirKind, Look, Repetition};
 use super::budget;
 use super::patterns::PatternBudget;
 
-/// How many bytes of states one search may keep. When it needs more, it forgets them all and begins anew.
+/// Capacity of the state cache of one search, in bytes. A search that needs more clears the cache
+/// and continues.
 const CACHE: usize = 1 << 20;
 
-/// How much work may be done between two payments: states of the automaton times bytes of the text.
+/// Maximum work between two charges to the budget: the number of states of the automaton times the
+/// bytes of text.
 const PAYMENT: usize = 1 << 16;
 
-/// So many bytes of a text are read in one step, with states that are there.
+/// Bytes of text that are read in one step, if their states are cached.
 const TEXT: usize = 32;
 
-/// So many states of the automaton, or bytes of what is kept of them, are looked at for a new state in one step.
+/// States of the automaton, or bytes of cached states, that are visited in one step to create a new
+/// state.
 const NEW: usize = 16;
 
-/// How large an automaton may be that is made deterministic as a whole, in bytes.
+/// Maximum size of an automaton that is determinized completely, in bytes.
 const WHOLE: usize = 64 << 10;
 
-/// A pattern that an automaton matches.
+/// A pattern that is matched by an automaton.
 pub(super) struct AutomatonMatcher {
     dfa: DFA,
-    /// Whether it begins at the end of the text: the end of what it finds is there, the beginning anywhere.
+    /// If set, the automaton reads the text backwards: the match ends at the end of the text and
+    /// begins anywhere.
     backwards: bool,
-    /// The pattern says what a word is in a way that only the library knows.
+    /// True if the pattern contains Unicode word boundaries. Only the library supports these, so
+    /// the size of its automaton is unknown.
     words: bool,
-    /// States of a search that has ended, for the next one.
+    /// The state cache of a finished search, for the next one.
     spare: Mutex<Option<Cache>>,
     patterns: PatternBudget,
 }
@@ -62,12 +69,13 @@ impl AutomatonMatcher {
         Some(Self { dfa, backwards, words, spare: Mutex::default(), patterns: patterns.clone() })
     }
 
-    /// How many states it has.
+    /// Returns the number of states.
     pub(super) fn states(&self) -> usize {
         self.nfa().states().len()
     }
 
-    /// How large it is when it is made deterministic as a whole, in bytes; `None` if too large.
+    /// Returns the size of the completely determinized automaton, in bytes; `None` if it is too
+    /// large.
     pub(super) fn whole_size(&self) -> Option<usize> {
         if self.words || self.states() > WHOLE / 8 {
             return None;
@@ -84,7 +92,7 @@ impl AutomatonMatcher {
         self.dfa.get_nfa()
     }
 
-    /// Whether the pattern matches somewhere in `text`.
+    /// Returns whether the pattern matches anywhere in `text`.
     pub(super) fn is_match(&self, text: &str) -> bool {
         let mut cache = self.cache();
         let matched = self.search(&mut cache, text);
@@ -124,12 +132,12 @@ impl AutomatonMatcher {
     }
 
     fn next(&self, cache: &mut Cache, state: LazyStateID, byte: u8) -> LazyStateID {
-        // It is told never to give up.
+        // The cache is configured never to give up.
         let Ok(next) = self.dfa.next_state(cache, state, byte) else { budget::spent() };
         next
     }
 
-    /// Pays for so many bytes and the states that are new since the last time.
+    /// Charges `bytes` of text, and the states that were created since the last charge.
     fn pay(&self, cache: &Cache, (clears, usage): (usize, usize), bytes: usize) -> (usize, usize) {
         let now = (cache.clear_count(), cache.memory_usage());
         let mut cost = bytes.div_ceil(TEXT);
@@ -181,8 +189,8 @@ impl fmt::Debug for AutomatonMatcher {
     }
 }
 
-/// The pattern with the words of ECMA-262, which are letters of ASCII, digits and `_`. The ones of Unicode need more than
-/// an automaton.
+/// Returns the pattern with the word characters of ECMA-262: ASCII letters, digits and `_`. An
+/// automaton does not support Unicode word boundaries.
 fn with_ascii_words(pattern: &Hir) -> Hir {
     match pattern.kind() {
         HirKind::Empty => Hir::empty(),

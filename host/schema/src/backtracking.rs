@@ -1,4 +1,5 @@
-//! Patterns that look around or refer back: matched by trying, within the budget of a check.
+//! Matches patterns with look-around or back-references by backtracking, within the budget of a
+//! check.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -8,46 +9,50 @@ use fancy_regex::{Input, Regex, RegexBuilder};
 
 use super::budget;
 
-/// Steps that one match may backtrack. Enough for any honest pattern on a
-/// text of kilobytes; a catastrophic one stops after milliseconds.
+/// Maximum number of backtracking steps of one match. This is enough for any honest pattern on a
+/// text of kilobytes. A catastrophic pattern stops after milliseconds.
 const BACKTRACKS: usize = 100_000;
 
-/// How large the parts that look neither around nor back may be when compiled, in bytes: as large as they must. Such a
-/// part reads a text in one go.
+/// Size limits for the compiled parts without look-around and back-references, in bytes. The
+/// smallest sufficient limit is used. Such a part scans a text without interruption.
 const PARTS: [usize; 4] = [32 << 10, 128 << 10, 512 << 10, 2 << 20];
 
-/// The most that a text times such a part may be, both in bytes: a part takes a second for that at the worst.
+/// Maximum product of the size of a text and the size limit of such a part, both in bytes. In the
+/// worst case, a part takes one second for this.
 const WORK: usize = 2 << 30;
 
-/// For so much of that, one step must be left: a part cannot be interrupted while it reads.
+/// Amount of that product for which one step must be left in the budget, because a part cannot be
+/// interrupted while it scans.
 const AT_ONCE: usize = 2 << 10;
 
-/// The most that a text times its pattern may be, both in bytes: what is saved for going back takes 16 times as much.
+/// Maximum product of the size of a text and the size of its pattern, both in bytes. The saved
+/// backtracking state takes 16 times as many bytes.
 const SAVED: usize = 4 << 20;
 
-/// How many steps may be taken before the pattern is compiled anew: meanwhile its automata grow, and nothing but
-/// dropping them frees what they keep.
+/// Number of steps after which the pattern is compiled again. Its automata grow while they match,
+/// and only dropping them frees their memory.
 const WEAR: u64 = 50_000;
 
-/// A pattern that a backtracking engine matches.
+/// A pattern that is matched by a backtracking engine.
 pub(super) struct BacktrackingMatcher {
-    /// In the engine's syntax.
+    /// The pattern in the syntax of the engine.
     source: String,
-    /// How large each of its parts may be when compiled.
+    /// Maximum size of each compiled part, in bytes.
     part: usize,
-    /// What the compiled pattern has worked.
+    /// The compiled pattern, unless it was dropped, and the steps that it has taken.
     compiled: Mutex<(Option<Arc<Regex>>, u64)>,
 }
 
 impl BacktrackingMatcher {
-    /// Compiles a pattern, each part of which may have `size` bytes; `None` if it is none, or too large.
+    /// Compiles a pattern, each part of which may have `size` bytes. Returns `None` if it is not a
+    /// valid pattern, or is too large.
     pub(super) fn compile(source: &str, size: usize) -> Option<Self> {
         let mut parts = PARTS.into_iter().map(|part| part.min(size));
         let (part, regex) = parts.find_map(|part| Some((part, build(source, part)?)))?;
         Some(Self { source: source.to_owned(), part, compiled: Mutex::new((Some(Arc::new(regex)), 0)) })
     }
 
-    /// Whether the pattern matches somewhere in `text`.
+    /// Returns whether the pattern matches anywhere in `text`.
     pub(super) fn is_match(&self, text: &str) -> bool {
         if text.len().saturating_mul(self.part) > WORK || text.len().saturating_mul(self.source.len()) > SAVED {
             budget::spent();
@@ -60,7 +65,8 @@ impl BacktrackingMatcher {
         match matched {
             Ok(Ok(matched)) => matched,
             Err(panic) if budget::is_spent(&*panic) => resume_unwind(panic),
-            // It would have gone back more often than it may, or it panicked: there are patterns at which it does.
+            // The engine reached its backtracking limit, or it panicked. Some patterns make it
+            // panic.
             Ok(Err(_)) | Err(_) => budget::spent(),
         }
     }
@@ -97,18 +103,18 @@ impl fmt::Debug for BacktrackingMatcher {
     }
 }
 
-/// A text that takes steps whenever the engine looks at it.
+/// A text that charges steps for each access of the engine.
 struct CountedText<'a>(&'a str);
 
 impl CountedText<'_> {
-    /// Each look may be the beginning of reading all of it.
+    /// Charges one access. After each access, the engine may read the whole text.
     fn look(&self) {
         budget::take(1 + (self.0.len() / 64) as u64);
     }
 }
 
 impl Input for CountedText<'_> {
-    /// Where a match is does not matter.
+    /// The position of a match is not needed.
     type Match<'t>
         = ()
     where

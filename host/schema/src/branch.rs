@@ -1,15 +1,16 @@
-//! The mistake in the branch of `anyOf` or `oneOf` that was meant.
+//! Finds the errors of the intended branch of `anyOf` or `oneOf`.
 //!
-//! A value that fits no branch violates each of them. That says nothing to whoever wrote it: a number that is too large is no
-//! string either. If all branches but one are for values of another kind, only that one's violations are told.
+//! A value that matches no branch violates all of them. Listing every violation does not help an
+//! author: a number that is too large is not a string either. If all branches but one are for
+//! values of another kind, only the violations of that branch are reported.
 
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 
-/// How many branches within branches are looked into.
+/// Maximum nesting of branches that are inspected.
 const DEPTH: usize = 16;
 
-/// Passes on what is wrong: the error itself, or those of the one branch that the value was meant for.
+/// Reports the error itself, or the errors of the one branch that the value was intended for.
 pub(crate) fn explain<'a>(error: &'a ValidationError<'a>, tell: &mut dyn FnMut(&'a ValidationError<'a>)) {
     explain_within(error, DEPTH, tell);
 }
@@ -28,7 +29,8 @@ fn explain_within<'a>(error: &'a ValidationError<'a>, depth: usize, tell: &mut d
     }
 }
 
-/// The only branch whose violations do not say that it is for another kind of value than the one at `place`.
+/// Returns the only branch whose violations do not show that it is for another kind of value than
+/// the one at `place`.
 fn meant<'a>(branches: &'a [Vec<ValidationError<'static>>], place: &str) -> Option<&'a [ValidationError<'static>]> {
     let of = |is_other: fn(&ValidationErrorKind) -> bool| {
         let fits = |errors: &&Vec<ValidationError<'static>>| {
@@ -41,8 +43,8 @@ fn meant<'a>(branches: &'a [Vec<ValidationError<'static>>], place: &str) -> Opti
             _ => None,
         }
     };
-    // An object with other members can be meant for a branch, if it is the only one for objects, and so can a text that is
-    // none of those listed.
+    // An object with the wrong members can still be intended for a branch, if that is the only one
+    // for objects. The same applies to a string that is not in an enumeration.
     of(has_other_members).or_else(|| of(is_another_kind)).or_else(|| of(is_another_type))
 }
 
@@ -75,7 +77,8 @@ mod tests {
         schema.violations(value).iter().map(ToString::to_string).collect()
     }
 
-    /// As the schemas of plain functions are: an optional integer, a wide one, and a variant with a record.
+    /// Like the schemas of plain functions: an optional integer, a wide one, and a variant with a
+    /// record.
     fn schema() -> Value {
         let byte = json!({"type": "integer", "minimum": 0, "maximum": 255});
         let case = |name: &str, of: Value| json!({"type": "object", "properties": {name: of}, "required": [name], "additionalProperties": false});

@@ -1,10 +1,12 @@
-//! Bounds the work of checking a value: a schema of a few lines can make a check take years, or use up the stack.
+//! Limits the work of checking a value. A schema of a few lines can make a check take years or
+//! exhaust the stack.
 //!
-//! On each of forty levels, a schema may refer to the next one twice, or its references may form a circle. It may
-//! compare each element of a long list with thousands of alternatives, and matching one pattern may take a thousand
-//! times as long as a comparison. A check therefore looks at values through `Counted`, which takes one step from a
-//! budget for each access, and every reference is placed behind a keyword of our own, which takes further steps. When
-//! the budget, the time or the stack is used up, the check unwinds.
+//! A schema can have forty levels, each of which refers to the next one twice, or its references
+//! can form a cycle. It can compare each element of a long list with thousands of alternatives, and
+//! matching one pattern can take a thousand times as long as a comparison. A check therefore
+//! accesses values through `CountedValue`, which charges one step to a budget for each access.
+//! Every reference is placed behind a custom keyword, which charges further steps. When the budget,
+//! the time or the stack is exhausted, the check unwinds.
 
 use std::cell::{Cell, RefCell};
 use std::hint::black_box;
@@ -15,47 +17,49 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 use toolbay_model::{Interrupt, thread_cpu_time};
 
-/// The keyword that takes a step. No real schema uses this name.
+/// The custom keyword that charges a reference. No real schema uses this name.
 pub(super) const STEP: &str = "dev.toolbay/step";
 
-/// The cost that one check may have.
+/// The maximum cost of one check.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckBudget {
-    /// Steps, of 5 to 100 ns each: one for each look at a value, 16 for each reference, and what patterns,
-    /// comparisons and long texts take.
+    /// Number of steps, of 5 to 100 ns each: one for each access to a value, 16 for each reference,
+    /// and further steps for patterns, comparisons and long texts.
     pub steps: u64,
-    /// Processor time of the thread, for steps that can take long, such as patterns. A thread that waits for a processor
-    /// does not use it up.
+    /// CPU time of the thread, for steps that can take long, such as patterns. Time that a thread
+    /// waits for a CPU does not count.
     pub cpu_time: Duration,
 }
 
 impl CheckBudget {
-    /// For deciding whether a value matches: about half a second. Enough for a hundred accesses to each value in a
-    /// result of one megabyte, or for three million references.
+    /// Budget for deciding whether a value matches: about half a second. Enough for a hundred
+    /// accesses to each value in a result of one megabyte, or for three million references.
     pub const CHECK: Self = Self { steps: 50_000_000, cpu_time: Duration::from_secs(2) };
 
-    /// For listing the violations. Much smaller, because the violations of every alternative that failed stay in memory
-    /// until the end.
+    /// Budget for listing the violations. It is much smaller, because the violations of every
+    /// failed alternative stay in memory until the end.
     pub const LIST: Self = Self { steps: 40_000, cpu_time: Duration::from_secs(1) };
 
-    /// For a look on a thread that has other things to do: 2 ms or so, which is what a guest may compute before it
-    /// gives way. Enough for any value of a few hundred bytes and an honest schema.
+    /// Budget for a quick check on a thread that has other work to do: about 2 ms, which a guest
+    /// may also compute before it yields. Enough for any value of a few hundred bytes and an honest
+    /// schema.
     pub const GLANCE: Self = Self { steps: 40_000, cpu_time: Duration::from_millis(10) };
 }
 
-/// What matching the name of a member with patterns costs.
+/// The cost of matching the name of a member with patterns.
 pub(super) trait NameCost: Send + Sync {
-    /// Takes it.
+    /// Charges the cost of `name` to the budget.
     fn take(&self, name: &str);
 }
 
-/// The cost of a reference, because its target may access no value at all.
+/// Number of steps that a reference costs. It has a cost because its target may not access any
+/// value.
 const STEP_COST: u64 = 16;
 
-/// The clock is read once per this number of steps.
+/// Number of steps between two readings of the clock.
 const CLOCK: u64 = 64;
 
-/// How much of the stack a check may use: half the stack of our threads.
+/// Maximum stack usage of a check, in bytes: half the stack of Toolbay's threads.
 const STACK: usize = 1 << 20;
 
 /// Keywords whose values are maps from names to schemas.
@@ -64,10 +68,11 @@ const MAPS: [&str; 6] = ["properties", "patternProperties", "$defs", "definition
 /// Keywords whose values are data. A `$ref` in them is not a reference.
 const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 
-/// The keywords that are references.
+/// Keywords that are references.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
-/// So many bytes of a text are looked at in one step. A comparison or a format reads a gigabyte a second.
+/// Bytes of a text that are accessed in one step. A comparison or a format reads a gigabyte per
+/// second.
 const TEXT: usize = 64;
 
 thread_local! {
@@ -83,40 +88,42 @@ thread_local! {
     };
 }
 
-/// What is left for the check that runs on this thread.
+/// The remaining budget of the check that runs on this thread.
 struct CheckMeter {
     left: Cell<u64>,
     allowed: Cell<Duration>,
-    /// Reading the processor time takes a system call, and the clock does not: it is read first, and only once the check can
-    /// have used up its time.
+    /// The wall clock. Reading the CPU time needs a system call, and reading the wall clock does
+    /// not. The CPU time is therefore read only when the check can have used up its time according
+    /// to the wall clock.
     clock: Cell<Option<CheckClock>>,
-    /// The position of the stack when it began.
+    /// The position of the stack when the check started.
     stack: Cell<Option<usize>>,
     interrupt: RefCell<Option<Interrupt>>,
-    /// What reading the name of a member takes.
+    /// The cost of reading the name of a member.
     names: RefCell<Option<Arc<dyn NameCost>>>,
 }
 
-/// How long a check has run.
+/// The running time of a check.
 #[derive(Clone, Copy)]
 struct CheckClock {
-    /// The processor time of the thread when the clock was read for the first time.
+    /// The CPU time of the thread when the clock was read for the first time.
     start: Duration,
-    /// When the check can have used up its time, if the thread did not wait.
+    /// The earliest time at which the check can have used up its CPU time.
     next: Instant,
 }
 
 /// The payload with which a check unwinds.
 struct BudgetSpent;
 
-/// Returns the schema with every reference behind a step. It accepts the same values.
+/// Returns the schema with every reference behind the step keyword. It accepts the same values.
 pub(super) fn with_steps(schema: &Value, siblings_count: bool) -> Value {
     let mut schema = schema.clone();
     visit(&mut schema, siblings_count);
     schema
 }
 
-/// Runs a check with this budget; `None` when that was not enough, or when it was interrupted.
+/// Runs a check with this budget. Returns `None` if the budget was exhausted or the check was
+/// interrupted.
 pub(super) fn within<T>(
     budget: CheckBudget,
     interrupt: &Interrupt,
@@ -143,7 +150,7 @@ pub(super) fn within<T>(
     }
 }
 
-/// How many steps the last check left over.
+/// Returns the steps that are left for the check on this thread, or that its last check left over.
 pub(super) fn left() -> u64 {
     METER.with(|meter| meter.left.get())
 }
@@ -158,12 +165,12 @@ pub(super) fn step() {
     take(STEP_COST);
 }
 
-/// One look at a text.
+/// Charges one access to a text.
 pub(super) fn read(text: &str) {
     take(1 + (text.len() / TEXT) as u64);
 }
 
-/// One look at the name of a member, which patterns may be about.
+/// Charges one access to the name of a member, which patterns may match.
 pub(super) fn read_name(name: &str) {
     read(name);
     let names = METER.with(|meter| meter.names.borrow().clone());
@@ -172,19 +179,19 @@ pub(super) fn read_name(name: &str) {
     }
 }
 
-/// Work that is worth so many steps.
+/// Charges `cost` steps.
 pub(super) fn take(cost: u64) {
     METER.with(|meter| meter.take(cost));
 }
 
-/// Ends the check unless so many steps are left.
+/// Ends the check unless this number of steps is left.
 pub(super) fn need(steps: u64) {
     if left() < steps {
         spent();
     }
 }
 
-/// Whether a check was unwound with this.
+/// Returns whether the payload of a panic is that of an exhausted budget.
 pub(super) fn is_spent(panic: &(dyn std::any::Any + Send)) -> bool {
     panic.is::<BudgetSpent>()
 }
@@ -208,7 +215,7 @@ impl CheckMeter {
         }
     }
 
-    /// Returns whether the check has used up its processor time.
+    /// Returns whether the check has used up its CPU time.
     fn is_out_of_time(&self) -> bool {
         let (now, allowed) = (Instant::now(), self.allowed.get());
         let Some(clock) = self.clock.get() else {
@@ -225,13 +232,13 @@ impl CheckMeter {
     }
 }
 
-/// Ends the check without a result.
+/// Ends the check without a result, by unwinding.
 pub(super) fn spent() -> ! {
-    // Not a panic: no hook is called and nothing is printed.
+    // `resume_unwind` does not call the panic hook, so nothing is printed.
     resume_unwind(Box::new(BudgetSpent))
 }
 
-/// The approximate position of the stack.
+/// Returns the approximate position of the stack.
 fn stack() -> usize {
     let here = 0_u8;
     std::ptr::from_ref(black_box(&here)).addr()
@@ -256,8 +263,8 @@ fn visit(schema: &mut Value, siblings_count: bool) {
     }
 }
 
-/// Moves the references of one schema behind a step at the end of its `allOf`, so that JSON Pointers into the `allOf`
-/// keep their targets.
+/// Moves the references of one schema behind a step keyword at the end of its `allOf`, so that JSON
+/// Pointers into the `allOf` keep their targets.
 fn put_behind_step(members: &mut Map<String, Value>, siblings_count: bool) {
     let mut references = Map::new();
     for key in REFERENCES {
@@ -297,7 +304,7 @@ mod tests {
         within(BUDGET, &Interrupt::default(), &names, check)
     }
 
-    /// Takes steps until the thread has used this much processor time.
+    /// Charges steps until the thread has used this much CPU time.
     fn compute(time: Duration) {
         let start = thread_cpu_time();
         while thread_cpu_time().checked_sub(start).unwrap() < time {
@@ -309,7 +316,7 @@ mod tests {
     fn a_check_that_waits_for_a_processor_is_not_out_of_time() {
         let waits = || {
             take(CLOCK);
-            // Another thread has the processor for longer than the check may run.
+            // Another thread occupies the CPU for longer than the check may run.
             let other = thread::spawn(|| {
                 let (clock, start) = (Instant::now(), thread_cpu_time());
                 while clock.elapsed() < BUDGET.cpu_time * 2

@@ -1,8 +1,9 @@
-//! Arguments that do not fit a schema in their form alone become those that are meant: a number that was written as a text, an
-//! object as JSON within a text.
+//! Converts arguments that differ from the schema only in form: a number that was written as a
+//! string, or an object as JSON in a string.
 //!
-//! Only what the schema refuses in any case is changed, and only where there is one thing that it can mean. Whoever
-//! converts a value checks it again afterwards, so a conversion can make no value valid that is not.
+//! Only values that the schema rejects in any case are changed, and only if there is exactly one
+//! possible meaning. The caller checks the converted value again, so a conversion cannot make an
+//! invalid value valid.
 
 use std::cell::Cell;
 use std::fmt::{self, Write as _};
@@ -13,61 +14,64 @@ use toolbay_model::text::line;
 
 use super::values::{SchemaParts, TypeSet, is_required, item};
 
-/// How many looks at parts of the schema a conversion may take: a few milliseconds.
+/// Maximum number of schema parts that a conversion may visit: a few milliseconds.
 const LOOKS: usize = 50_000;
 
-/// How deeply a value is nested, together with the alternatives of its schema.
+/// Maximum nesting of a value, including the alternatives of its schema.
 const NESTED: usize = 200;
 
-/// How many conversions a value may need. One that needs more is not what its schema describes.
+/// Maximum number of conversions in a value. A value that needs more is not what its schema
+/// describes.
 const MOST: usize = 100;
 
-/// How deeply alternatives are nested that are looked into.
+/// Maximum nesting of alternatives that are inspected.
 const DEPTH: usize = 8;
 
-/// Values in all texts that are JSON, and bytes of these: they come on top of those that were counted when the request was
-/// read.
+/// Maximum number of values, and of bytes, in all strings that are parsed as JSON. They are in
+/// addition to those that were counted when the request was read.
 const VALUES: u64 = 10_000;
 const TEXT: usize = 256 << 10;
 
-/// How alike a name may be to one of the schema's before it is taken for that one, misspelled.
+/// Maximum edit distance between a name and one of the schema's names for it to count as a
+/// misspelling.
 const ALIKE: usize = 2;
 
-/// How many letters of a name are compared, and how many looks that takes.
+/// Maximum number of letters that are compared in a name, and the number of visits that a
+/// comparison costs.
 const LETTERS: usize = 64;
 const COMPARED: usize = 64;
 
-/// How much of a pointer is kept, in bytes.
+/// Maximum size of a retained pointer, in bytes. A longer one is truncated.
 const POINTER: usize = 200;
 
-/// A change to a value.
+/// A conversion of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueConversion {
-    /// Where, as a JSON Pointer.
+    /// The location of the value, as a JSON Pointer.
     pub pointer: String,
-    /// What was done.
+    /// The kind of the conversion.
     pub kind: ConversionKind,
 }
 
-/// A kind of change.
+/// A kind of conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConversionKind {
-    /// A text that is a number.
+    /// A string became the number that it contains.
     Number,
-    /// A text that is `true` or `false`.
+    /// A string became the boolean that it contains.
     Boolean,
-    /// A text that is JSON.
+    /// A string became the JSON that it contains.
     Json,
-    /// A value that became a list of one.
+    /// A value became a list with one item.
     List,
-    /// `null`, or a text that is that, for a member that may be absent.
+    /// A member that may be absent, and was `null` or the string `null`, was removed.
     Absent,
-    /// A member that the schema forbids.
+    /// A member that the schema forbids was removed.
     Dropped,
 }
 
 impl ConversionKind {
-    /// The word for it.
+    /// Returns the name of the kind.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Number => "number",
@@ -86,7 +90,8 @@ impl fmt::Display for ValueConversion {
     }
 }
 
-/// Converts what a schema refuses; `None` if nothing was, or too much would be.
+/// Converts values that the schema rejects. Returns `None` if no value was converted, or if too
+/// many would be.
 pub(super) fn convert(schema: &Value, value: &mut Value) -> Option<Vec<ValueConversion>> {
     let parts = SchemaParts::of(schema, LOOKS);
     let mut converter =
@@ -95,7 +100,7 @@ pub(super) fn convert(schema: &Value, value: &mut Value) -> Option<Vec<ValueConv
     (!converter.failed && !converter.done.is_empty()).then_some(converter.done)
 }
 
-/// What is left for texts that are JSON.
+/// The remaining budget for strings that are parsed as JSON.
 struct JsonTextBudget {
     values: Cell<u64>,
     text: Cell<usize>,
@@ -108,7 +113,7 @@ impl Default for JsonTextBudget {
 }
 
 impl JsonTextBudget {
-    /// Takes what parsing a text takes.
+    /// Charges the cost of parsing a text; `None` if the budget is insufficient.
     fn take(&self, text: &str) -> Option<()> {
         let left = self.text.get().checked_sub(text.len())?;
         let values = self.values.get().checked_sub(JsonSize::of(text).values)?;
@@ -174,7 +179,7 @@ impl<'a> ValueConverter<'a> {
         }
     }
 
-    /// Changes a value of a type that is not allowed.
+    /// Converts a value whose type is not allowed.
     fn change(&mut self, schema: &'a Value, allowed: TypeSet, value: &mut Value, pointer: &str) {
         if let Value::String(text) = value
             && let Some((read, kind)) = read(text, allowed, &self.room)
@@ -182,7 +187,8 @@ impl<'a> ValueConverter<'a> {
             *value = read;
             return self.note(pointer, kind);
         }
-        // An object that is no item would become a list of what is none either.
+        // A value that is not a valid item must not become a list: the list would be invalid as
+        // well.
         let is_item = |schema: &'a Value| {
             let items = item(self.parts.resolved(schema)?, 0)?;
             let allowed = self.parts.types(items);
@@ -195,7 +201,7 @@ impl<'a> ValueConverter<'a> {
         }
     }
 
-    /// A schema and its alternatives.
+    /// Returns a schema and its alternatives.
     fn lists(&self, schema: &'a Value) -> impl Iterator<Item = &'a Value> + use<'a> {
         let members = self.parts.resolved(schema);
         let of = move |keyword| members.and_then(|members| members.get(keyword)).and_then(Value::as_array);
@@ -203,7 +209,7 @@ impl<'a> ValueConverter<'a> {
         std::iter::once(schema).chain(branches)
     }
 
-    /// The one alternative that a value can be meant for.
+    /// Returns the only alternative that the value can be intended for.
     fn meant(&self, branches: &'a [Value], value: &Value) -> Option<&'a Value> {
         let fits = |branch: &&'a Value| {
             self.parts.types(branch).covers(TypeSet::of(value)) && self.has_constants(branch, value)
@@ -215,7 +221,8 @@ impl<'a> ValueConverter<'a> {
         }
     }
 
-    /// Whether an object has what one alternative says of it that has a constant, such as its kind.
+    /// Returns whether an object has the required members of an alternative, and its constants,
+    /// such as its kind.
     fn has_constants(&self, branch: &'a Value, value: &Value) -> bool {
         let (Some(members), Some(own)) = (self.parts.resolved(branch), value.as_object()) else { return true };
         let Some(properties) = members.get("properties").and_then(Value::as_object) else { return true };
@@ -255,11 +262,12 @@ impl<'a> ValueConverter<'a> {
                 }
                 None if has_patterns => {}
                 None if rest == Some(&Value::Bool(false)) => {
-                    // A member that is meant is not dropped: the caller is to learn its name.
+                    // A misspelled member is not dropped, so that the caller learns the correct
+                    // name.
                     let letters = letters(&name);
                     let mut known = properties.into_iter().flat_map(Map::keys);
                     let is_meant = |known: &String| {
-                        // What cannot be compared any more may be it.
+                        // If no visits are left for a comparison, the name counts as similar.
                         !own.contains_key(known) && self.are_alike(&letters, known).unwrap_or(true)
                     };
                     if known.any(is_meant) {
@@ -282,8 +290,8 @@ impl<'a> ValueConverter<'a> {
         }
     }
 
-    /// Whether a name is so alike to one with these letters that it may be meant by that, but for a few of them; `None` if there
-    /// are no looks left.
+    /// Returns whether a name differs from these letters by so few that it may be a misspelling;
+    /// `None` if no visits are left.
     fn are_alike(&self, letters: &str, name: &str) -> Option<bool> {
         let other = self::letters(name);
         let [one, two] = [letters, &other].map(|letters| letters.chars().count());
@@ -308,7 +316,7 @@ impl<'a> ValueConverter<'a> {
     }
 }
 
-/// What a text stands for that may be none.
+/// Returns the value that a string contains, where a string is not allowed.
 fn read(text: &str, allowed: TypeSet, room: &JsonTextBudget) -> Option<(Value, ConversionKind)> {
     if allowed.has("string") {
         return None;
@@ -333,12 +341,13 @@ fn read(text: &str, allowed: TypeSet, room: &JsonTextBudget) -> Option<(Value, C
     };
     room.take(text)?;
     let value: Value = serde_json::from_str(text).ok()?;
-    // A number that no other text stands for: one that is too long for a float would be another one.
+    // A float with more digits is not exact: a different text could result in the same number.
     let is_exact = !value.is_f64() || text.bytes().filter(u8::is_ascii_digit).count() <= 15;
     (allowed.covers(TypeSet::of(&value)) && is_exact).then_some((value, kind))
 }
 
-/// The letters of a name that count when it is compared with another one: not their case, nor what is between words.
+/// Returns the letters of a name that are significant in a comparison: in lower case and without
+/// word separators.
 fn letters(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).take(LETTERS).collect()
 }
@@ -444,7 +453,7 @@ mod tests {
             json!({"n": 1, "list": {"a": 1}}),
             json!({"n": 1, "yes": "yes"}),
             json!({"n": true}),
-            // One of the schema's own names, misspelled.
+            // A misspelled name of the schema.
             json!({"n": 1, "Text": "a"}),
             json!({"n": 1, "lists": [1]}),
             json!({"n": 1, "list": vec!["1"; 101]}),

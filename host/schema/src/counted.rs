@@ -1,4 +1,4 @@
-//! JSON values as a check accesses them: each access costs one step of the budget.
+//! JSON values for a check: each access costs one step of the budget.
 
 use std::borrow::Cow;
 use std::iter::Map as Mapped;
@@ -10,10 +10,11 @@ use serde_json::{Map, Number, Value};
 
 use super::{budget, equality};
 
-/// So much of a value's size is quoted in one step: what a violation keeps of a value is formatted at once.
+/// Size of a value that is quoted in one step. The value that a violation contains is formatted at
+/// once.
 const QUOTED: u64 = 64;
 
-/// The representation that validators are built for.
+/// The JSON representation that validators are built for.
 pub(super) struct CountedJson;
 
 /// A value whose accesses are counted.
@@ -93,7 +94,7 @@ impl<'a> Node<'a, CountedJson> for CountedValue<'a> {
         equality::equal(self.0, expected)
     }
 
-    /// For a violation, which may quote all of it.
+    /// Returns the value for a violation, which may quote all of it.
     fn to_value(&self) -> Cow<'a, Value> {
         budget::take(1 + size(self.0) / QUOTED);
         Cow::Borrowed(self.0)
@@ -147,7 +148,7 @@ impl<'a> Array<'a, CountedJson> for CountedElements<'a> {
     }
 }
 
-/// How large a value is: its values, and its text by eight bytes.
+/// Returns the size of a value: the number of its values, plus one for every eight bytes of text.
 fn size(value: &Value) -> u64 {
     match value {
         Value::String(text) => 1 + text.len() as u64 / 8,

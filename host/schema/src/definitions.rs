@@ -1,4 +1,5 @@
-//! The definitions of a schema in the one place in which every client finds them: `$defs` at the top.
+//! Moves the definitions of a schema to the only place in which every client finds them: `$defs` at
+//! the top.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +7,21 @@ use serde_json::{Map, Value};
 
 use super::keywords::{each, each_mut, values};
 
-/// Where definitions are.
+/// The keyword of the definitions.
 const DEFINITIONS: &str = "$defs";
 
-/// So many times as many values as before, and these, a schema may have with its definitions at the top. A definition
-/// within another is copied with it.
+/// Maximum number of values in the definitions that are copied to the top: the first constant times
+/// the number of values in the schema, plus the second one. A definition within another is copied
+/// with it.
 const GROWTH: usize = 2;
 const SMALL: usize = 1_000;
 
-/// The members of a root that belong to the document, and not to what it describes.
+/// Members of the root that belong to the document, not to the value that it describes.
 const OF_DOCUMENT: [&str; 5] = ["$schema", "$id", "id", DEFINITIONS, "definitions"];
 
-/// Moves what is referred to into `$defs` at the top. A schema stays as it is if its references depend on where they are
-/// (`$dynamicRef`, an `$id` below the root), or if it would become much larger.
+/// Moves the targets of references into `$defs` at the top. A schema remains unchanged if its
+/// references depend on their position (`$dynamicRef`, or an `$id` below the root), or if it would
+/// become much larger.
 pub(super) fn move_to_top(schema: &mut Value) {
     if let Some(moved) = moved(schema) {
         *schema = moved;
@@ -57,12 +60,12 @@ fn moved(schema: &Value) -> Option<Value> {
     Some(moved)
 }
 
-/// What the references of a schema are.
+/// The targets of the references in a schema.
 #[derive(Default)]
 struct ReferenceTargets<'a> {
     targets: Vec<&'a str>,
     anchors: BTreeMap<&'a str, &'a Value>,
-    /// Whether references depend on where they are.
+    /// True if references depend on their position.
     is_fixed: bool,
 }
 
@@ -73,7 +76,7 @@ impl<'a> ReferenceTargets<'a> {
             || members.contains_key("$recursiveRef")
             || id.is_some_and(|_| !is_root);
         if let Some(target) = members.get("$ref").and_then(Value::as_str) {
-            // Any other refers to the document by its `$id`.
+            // Any other target refers to the document by its `$id`.
             self.is_fixed |= !target.starts_with('#');
             self.targets.push(target);
         }
@@ -88,13 +91,13 @@ impl<'a> ReferenceTargets<'a> {
     }
 }
 
-/// Whether a JSON Pointer leads to a definition at the top.
+/// Returns whether a JSON Pointer leads to a definition at the top.
 fn is_at_top(place: &str) -> bool {
     let name = place.strip_prefix("/$defs/");
     name.is_some_and(|name| !name.contains(['/', '%', '~']))
 }
 
-/// A name for what is at this place, and a copy of it.
+/// Returns a name for the schema at `place`, and a copy of the schema.
 fn definition(root: &Value, place: &str, anchors: &BTreeMap<&str, &Value>) -> Option<(String, Value)> {
     if place.is_empty() {
         let mut copy = root.clone();
@@ -111,7 +114,7 @@ fn definition(root: &Value, place: &str, anchors: &BTreeMap<&str, &Value>) -> Op
     Some((name, without_anchors(found.clone())))
 }
 
-/// An anchor is where it was: a document has each only once.
+/// Removes the anchors from a copy: a document may contain each anchor only once.
 fn without_anchors(mut schema: Value) -> Value {
     if let Some(members) = schema.as_object_mut() {
         members.remove("$anchor");
@@ -120,7 +123,7 @@ fn without_anchors(mut schema: Value) -> Value {
     schema
 }
 
-/// A name that none of these definitions has: of characters that need no escape in a reference.
+/// Returns a name that is not taken, with characters that need no escape in a reference.
 fn free(wanted: &str, taken: &Map<String, Value>) -> String {
     let allowed = |c: char| if c.is_ascii_alphanumeric() || "_-.".contains(c) { c } else { '_' };
     let wanted: String = wanted.chars().take(64).map(allowed).collect();

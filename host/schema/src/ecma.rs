@@ -1,18 +1,19 @@
-//! Whether a pattern is one of ECMA-262, as JSON Schema requires: with the flag `u`, without what only its newest editions
-//! have.
+//! Checks that a pattern conforms to ECMA-262, as JSON Schema requires: with the flag `u`, and
+//! without features that only the newest editions have.
 //!
-//! The engine that matches patterns knows more than that, and so do those of plugins' languages. A client whose validator
-//! does not would lose the whole list.
+//! The engine that matches patterns supports more syntax, and so do the engines in plugins'
+//! languages. A client whose validator does not support it would lose the whole list of tools.
 
 use std::collections::BTreeSet;
 
-/// How much of a pattern is quoted, in characters.
+/// Maximum length of the quoted part of a pattern, in characters.
 const QUOTED: usize = 24;
 
-/// How deeply groups can be nested. The engines refuse more, too.
+/// Maximum nesting of groups. The engines also have such a limit.
 const GROUPS: usize = 250;
 
-/// General categories and binary properties of Unicode that can stand alone in `\p{…}`, and names that need a value.
+/// The general categories and binary properties of Unicode that can occur without a value in
+/// `\p{…}`. Other names, such as `Script`, need a value.
 const PROPERTIES: &str = " Any ASCII ASCII_Hex_Digit AHex Alphabetic Alpha Assigned Bidi_Control Bidi_C Bidi_Mirrored Bidi_M \
     Case_Ignorable CI Cased Changes_When_Casefolded CWCF Changes_When_Casemapped CWCM Changes_When_Lowercased CWL \
     Changes_When_NFKC_Casefolded CWKCF Changes_When_Titlecased CWT Changes_When_Uppercased CWU Dash \
@@ -34,7 +35,7 @@ const PROPERTIES: &str = " Any ASCII ASCII_Hex_Digit AHex Alphabetic Alpha Assig
 ///
 /// # Errors
 ///
-/// Where it is none, and what would be.
+/// Returns the position of the mistake, and the text to write instead.
 pub(super) fn check(source: &str) -> Result<(), String> {
     let mut reader = PatternReader { chars: source.chars().collect(), ..PatternReader::default() };
     reader.read().map_err(|fault| {
@@ -47,7 +48,7 @@ pub(super) fn check(source: &str) -> Result<(), String> {
     })
 }
 
-/// Why a pattern is none.
+/// An error in a pattern.
 struct PatternError {
     at: usize,
     length: usize,
@@ -58,15 +59,15 @@ fn fault(at: usize, length: usize, instead: &str) -> PatternError {
     PatternError { at, length, instead: instead.to_owned() }
 }
 
-/// What the last thing that was read is for a quantifier that follows it.
+/// The preceding element of the pattern, as the target of a quantifier.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum QuantifierTarget {
-    /// Nothing that can be repeated.
+    /// An element that cannot be repeated, or none.
     #[default]
     Nothing,
     /// A quantifier.
     Quantifier,
-    /// Something that can be repeated.
+    /// An element that can be repeated.
     Atom,
 }
 
@@ -74,11 +75,11 @@ enum QuantifierTarget {
 struct PatternReader {
     chars: Vec<char>,
     at: usize,
-    /// Whether each open group only looks ahead or behind.
+    /// For each open group, whether it is a look-around.
     open: Vec<bool>,
     groups: usize,
     names: BTreeSet<String>,
-    /// The references to groups, with their places.
+    /// The references to groups: the number or name, the position, and the length.
     numbers: Vec<(usize, usize, usize)>,
     named: Vec<(String, usize, usize)>,
     before: QuantifierTarget,
@@ -136,7 +137,8 @@ impl PatternReader {
         with.chars().enumerate().all(|(n, c)| self.peek(n) == Some(c))
     }
 
-    /// The characters before `end`, from the one that is `ahead` on; `None` if it does not come.
+    /// Returns the characters before `end`, starting `ahead` characters after the current position;
+    /// `None` if `end` is not found.
     fn until(&self, ahead: usize, end: char) -> Option<String> {
         let rest = self.chars.get(self.at + ahead..)?;
         let length = rest.iter().position(|c| *c == end)?;
@@ -178,7 +180,8 @@ impl PatternReader {
         Err(fault(start, length, &instead))
     }
 
-    /// What to write in place of a group of another language.
+    /// Returns the length of a group in the syntax of another language, and the text to write
+    /// instead.
     fn foreign_group(&self) -> (usize, String) {
         let name = |ahead: usize, end: char| self.until(ahead, end).filter(|name| is_name(name));
         let flags: String =
@@ -213,7 +216,7 @@ impl PatternReader {
         }
     }
 
-    /// What follows the first character of a quantifier that begins at `start`.
+    /// Parses the rest of a quantifier that begins at `start`.
     fn quantifier(&mut self, start: usize) -> Result<(), PatternError> {
         match self.before {
             QuantifierTarget::Atom => {}
@@ -232,7 +235,7 @@ impl PatternReader {
         Ok(())
     }
 
-    /// `{2}`, `{2,}` or `{2,3}`.
+    /// Parses `{2}`, `{2,}` or `{2,3}`.
     fn count(&mut self) -> Result<(), PatternError> {
         let start = self.at;
         let inner = self.until(1, '}').unwrap_or_default();
@@ -281,7 +284,8 @@ impl PatternReader {
         Ok(())
     }
 
-    /// An escape that stands for one character or, as a property, for one of several: the character, if it is one.
+    /// Parses an escape for one character, or for a property. Returns the code of the character;
+    /// `None` for a property.
     fn character(&mut self) -> Result<Option<u32>, PatternError> {
         let start = self.at;
         let hex = |from: usize, digits: usize| -> Option<u32> {
@@ -341,7 +345,8 @@ impl PatternReader {
         Ok(code)
     }
 
-    /// What to write in place of an escape of another language.
+    /// Returns the length of an escape in the syntax of another language, and the text to write
+    /// instead.
     fn foreign_escape(&self, c: char) -> (usize, String) {
         let write = |text: &str| (2, format!("write {text:?}"));
         match c {
@@ -370,7 +375,7 @@ impl PatternReader {
         }
     }
 
-    /// A class, from its `[` to its `]`.
+    /// Parses a class, from its `[` to its `]`.
     fn class(&mut self) -> Result<(), PatternError> {
         let start = self.at;
         self.at += if self.peek(1) == Some('^') { 2 } else { 1 };
@@ -405,7 +410,7 @@ impl PatternReader {
         Ok(())
     }
 
-    /// A character of a class, or `None` for an escape that stands for several.
+    /// Parses a character of a class. Returns `None` for an escape that matches several characters.
     fn class_atom(&mut self) -> Result<Option<u32>, PatternError> {
         match (self.peek(0), self.peek(1)) {
             (Some('\\'), Some('d' | 'D' | 's' | 'S' | 'w' | 'W')) => {
@@ -425,7 +430,9 @@ impl PatternReader {
             }
             (Some('\\'), _) => self.character(),
             (Some('['), Some(':')) => {
-                // No further than the name may go: a class can begin like this at each of its characters.
+                // Stop at the first character that cannot belong to a name. A class can contain
+                // such a beginning at each of its characters, so searching for the end would be
+                // quadratic.
                 let is_of_name = |c: &&char| c.is_ascii_alphabetic() || **c == '^';
                 let name: String = self.chars.iter().skip(self.at + 2).take_while(is_of_name).collect();
                 let end = 2 + name.len();
@@ -447,13 +454,13 @@ impl PatternReader {
     }
 }
 
-/// Whether a group can have this name.
+/// Returns whether a group can have this name.
 fn is_name(name: &str) -> bool {
     let begins = |c: char| c.is_alphabetic() || c == '_' || c == '$';
     name.starts_with(begins) && name.chars().all(|c| begins(c) || c.is_alphanumeric())
 }
 
-/// What to write in place of what is in the braces of `\p{…}`, if that is no property.
+/// Returns the text to write instead of the content of `\p{…}`; `None` if it is a valid property.
 fn wrong_property(inner: &str) -> Option<String> {
     let is_word =
         |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
@@ -472,7 +479,7 @@ fn wrong_property(inner: &str) -> Option<String> {
     }
 }
 
-/// The characters of a class that POSIX has a name for, to be written between brackets.
+/// Returns the characters of a named POSIX class, to be written between brackets.
 fn posix(name: &str) -> Option<&'static str> {
     Some(match name {
         "alpha" => "A-Za-z",
@@ -586,7 +593,7 @@ mod tests {
 
     #[test]
     fn a_class_is_read_once_however_often_it_seems_to_have_a_name() {
-        // Looking for the end of each would take hours.
+        // Searching for the end of each would take hours.
         check(&format!("[{}]", "[:a".repeat(400_000))).unwrap();
         let groups: Vec<String> = (0..20_000).map(|n| format!("(?<g{n}>a)")).collect();
         check(&groups.concat()).unwrap();

@@ -1,7 +1,8 @@
-//! Equality of JSON values as JSON Schema has it, within the budget of a check.
+//! Equality of JSON values as JSON Schema defines it, within the budget of a check.
 //!
-//! 1 and 1.0 are one number, and the order of members means nothing. Comparing each element of an array with each other
-//! takes years where the array is long, so `uniqueItems` compares keyed hashes: nobody outside can make two collide.
+//! 1 and 1.0 are equal, and the order of members is not significant. Comparing each element of a
+//! long array with each other would take years, so `uniqueItems` compares keyed hashes. A client
+//! cannot cause collisions, because it does not have the key.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash as _, Hasher as _, RandomState};
@@ -11,10 +12,10 @@ use serde_json::{Number, Value};
 
 use super::budget;
 
-/// The integers that a JSON number can be exactly: those of `i64` and of `u64`.
+/// The range of the integers that a JSON number can represent exactly: those of `i64` and of `u64`.
 const INTEGERS: std::ops::Range<f64> = -9_223_372_036_854_775_808.0..18_446_744_073_709_551_616.0;
 
-/// Whether two values are equal. Costs a step for each pair of values that it looks at.
+/// Returns whether two values are equal. Costs one step for each pair of values that is compared.
 pub(super) fn equal(left: &Value, right: &Value) -> bool {
     budget::look();
     match (left, right) {
@@ -38,22 +39,22 @@ pub(super) fn equal(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// Whether no two of these values are equal. Costs a step for each value within them.
+/// Returns whether all values are different. Costs one step for each value within them.
 pub(super) fn are_unique(items: &[Value]) -> bool {
     let hashes = RandomState::new();
-    // Not sized beforehand: the budget may be spent before the end.
+    // No capacity is reserved, because the budget may be exhausted before the end.
     let mut seen: HashMap<u64, Vec<&Value>> = HashMap::new();
     items.iter().all(|item| {
         let others = seen.entry(hash(item, &hashes)).or_default();
-        // One at the most, but for chance.
+        // There is at most one, except for random collisions.
         let new = !others.iter().any(|other| equal(other, item));
         others.push(item);
         new
     })
 }
 
-/// A hash that is the same for equal values. The kind and the length of everything goes into it, so that no two trees of
-/// different shape have the same.
+/// Returns a hash that is the same for equal values. It includes the kind and length of each value,
+/// so that values of different structure have different hashes.
 fn hash(value: &Value, hashes: &RandomState) -> u64 {
     budget::look();
     let mut state = hashes.build_hasher();
@@ -72,7 +73,8 @@ fn hash(value: &Value, hashes: &RandomState) -> u64 {
             }
         }
         Value::Object(members) => {
-            // A sum does not depend on the order. Its parts are keyed, so that they cannot be chosen.
+            // A sum does not depend on the order. Its terms are keyed hashes, so that a client
+            // cannot choose them.
             let sum = members.iter().fold(0_u64, |sum, (name, member)| {
                 budget::read(name);
                 sum.wrapping_add(hashes.hash_one((name, hash(member, hashes))))
@@ -83,11 +85,11 @@ fn hash(value: &Value, hashes: &RandomState) -> u64 {
     state.finish()
 }
 
-/// A number as something that can be hashed: equal numbers are the same.
+/// A number in a form that can be hashed: equal numbers have the same form.
 #[derive(Hash)]
 enum CanonicalNumber {
     Integer(i128),
-    /// The bits of an `f64` that is no integer of 64 bits.
+    /// The bits of an `f64` that is not a 64-bit integer.
     Other(u64),
 }
 
@@ -110,7 +112,7 @@ mod tests {
 
     use super::*;
 
-    /// Numbers that are equal in more than one way, and neighbours of them.
+    /// Numbers that have several equal representations, and their neighbours.
     fn number() -> impl Strategy<Value = Value> {
         prop_oneof![
             (-3_i64..3).prop_map(Value::from),
@@ -145,7 +147,7 @@ mod tests {
         })
     }
 
-    /// The same value, its members in another order and its integers as floats.
+    /// Returns an equal value, with its members in another order and its integers as floats.
     fn other_words(value: &Value) -> Value {
         match value {
             Value::Array(items) => items.iter().map(other_words).collect(),

@@ -1,20 +1,22 @@
-//! A small value that fits a schema: an example for whoever wrote one that does not.
+//! Generates a small value that matches a schema, as an example for the author of a value that does
+//! not.
 
 use serde_json::{Map, Value, json};
 
 use super::values::{SchemaParts, TypeSet, is_required, item};
 
-/// How many looks at parts of the schema an example may take.
+/// Maximum number of schema parts that generating an example may visit.
 const LOOKS: usize = 5_000;
 
-/// How deeply an example is nested.
+/// Maximum nesting of an example.
 const DEPTH: usize = 12;
 
-/// Most items of a list, and most characters of a text that has to have so many.
+/// Maximum number of items in a list, and of characters in a text, if the schema requires a
+/// minimum.
 const ITEMS: u64 = 20;
 const CHARACTERS: u64 = 100;
 
-/// A value that probably fits. Whoever shows it checks it.
+/// Generates a value that probably matches. The caller must check it.
 pub(super) fn of(schema: &Value) -> Option<Value> {
     let parts = SchemaParts::of(schema, LOOKS);
     value(&parts, schema, DEPTH)
@@ -33,7 +35,8 @@ fn value<'a>(parts: &SchemaParts<'a>, schema: &'a Value, depth: usize) -> Option
     if let Some(Value::Array(values)) = members.get("enum") {
         return values.iter().min_by_key(|value| value.to_string().len()).cloned();
     }
-    // The author's own example is better than one that is made, but it may be large.
+    // The author's own example is better than a generated one, but it may be large. It is used only
+    // for a string with a pattern or format.
     let is_made = ["pattern", "format"].iter().any(|keyword| members.contains_key(*keyword));
     if is_made {
         let own = members.get("examples").and_then(|own| own.get(0)).or_else(|| members.get("default"));
@@ -52,7 +55,7 @@ fn value<'a>(parts: &SchemaParts<'a>, schema: &'a Value, depth: usize) -> Option
             None => plain(parts, members, types, depth)?,
         },
     };
-    // What the parts of an object say of it belongs together.
+    // An object combines the members of all parts of its schema.
     if let Value::Object(own) = &mut made {
         let alternative = match branches(members) {
             Some(branches) => smallest(parts, branches, depth)?,
@@ -72,14 +75,14 @@ fn value<'a>(parts: &SchemaParts<'a>, schema: &'a Value, depth: usize) -> Option
     Some(made)
 }
 
-/// The alternatives of a schema, if it has any.
+/// Returns the alternatives of a schema, if it has any.
 fn branches(members: &Map<String, Value>) -> Option<&Vec<Value>> {
     ["anyOf", "oneOf"].into_iter().find_map(|keyword| members.get(keyword)?.as_array())
 }
 
-/// The smallest value of these alternatives.
+/// Generates the smallest value of these alternatives.
 fn smallest<'a>(parts: &SchemaParts<'a>, branches: &'a [Value], depth: usize) -> Option<Value> {
-    // `null` says least of what is wanted.
+    // `null` is the least helpful example.
     let made = branches.iter().filter_map(|branch| value(parts, branch, depth - 1));
     made.min_by_key(|value| if value.is_null() { usize::MAX } else { value.to_string().len() })
 }

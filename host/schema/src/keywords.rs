@@ -1,11 +1,11 @@
-//! Where a schema contains other schemas.
+//! The keywords whose values contain other schemas.
 
 use serde_json::{Map, Value};
 
 /// Keywords whose values are maps from names to schemas.
 const MAPS: [&str; 6] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 
-/// Keywords whose values are lists of schemas. `items` is one up to draft 2019-09.
+/// Keywords whose values are lists of schemas. `items` can be a list up to draft 2019-09.
 const LISTS: [&str; 5] = ["allOf", "anyOf", "oneOf", "prefixItems", "items"];
 
 /// Keywords whose values are schemas.
@@ -24,16 +24,17 @@ const SINGLE: [&str; 12] = [
     "contentSchema",
 ];
 
-/// Those whose values every validator reads as a boolean too.
+/// Keywords whose values every validator also accepts as a boolean.
 const OPEN_OR_CLOSED: [&str; 4] =
     ["additionalItems", "additionalProperties", "unevaluatedItems", "unevaluatedProperties"];
 
-/// Whether a boolean as the value of this keyword is one that every validator reads.
+/// Returns whether every validator accepts a boolean as the value of this keyword.
 pub(super) fn can_be_boolean(keyword: &str) -> bool {
     OPEN_OR_CLOSED.contains(&keyword)
 }
 
-/// The schemas that the value of a keyword is, or consists of; none if the keyword has no schemas.
+/// Returns the schemas in the value of a keyword: the value itself, or its elements. Returns none
+/// if the keyword has no schemas.
 pub fn schemas_of<'a>(keyword: &str, value: &'a Value) -> Vec<&'a Value> {
     match value {
         Value::Object(schemas) if MAPS.contains(&keyword) => schemas.values().collect(),
@@ -43,7 +44,7 @@ pub fn schemas_of<'a>(keyword: &str, value: &'a Value) -> Vec<&'a Value> {
     }
 }
 
-/// Calls `f` with every schema directly in one, and the keyword that it is the value of.
+/// Calls `f` with every direct subschema and its keyword.
 pub(super) fn each<'a>(members: &'a Map<String, Value>, f: &mut dyn FnMut(&str, &'a Value)) {
     for (key, value) in members {
         for schema in schemas_of(key, value) {
@@ -52,7 +53,7 @@ pub(super) fn each<'a>(members: &'a Map<String, Value>, f: &mut dyn FnMut(&str, 
     }
 }
 
-/// As [`each`], to change them.
+/// Like [`each`], with mutable subschemas.
 pub(super) fn each_mut(members: &mut Map<String, Value>, f: &mut dyn FnMut(&str, &mut Value)) {
     for (key, value) in members.iter_mut() {
         match value {
@@ -70,7 +71,7 @@ pub(super) fn each_mut(members: &mut Map<String, Value>, f: &mut dyn FnMut(&str,
     }
 }
 
-/// The number of values in one, itself included.
+/// Returns the number of values within a value, including itself.
 pub(super) fn values(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(values).sum(),

@@ -1,7 +1,10 @@
-//! JSON Schemas of tools: compiled once when a plugin is loaded, then used to check arguments and results.
+//! The JSON Schemas of tools. A schema is compiled when a plugin is loaded, and then used to check
+//! arguments and results.
 //!
-//! Schemas and values come from strangers, so both are bounded: the schema in its size, the check in its work. Input is
-//! text and values, output is [`SchemaViolation`](toolbay_model::SchemaViolation)s. Nothing here knows where a schema comes from.
+//! Schemas and values are untrusted, so the size of a schema and the work of a check are limited.
+//! The input is text and values, and the output is
+//! [`SchemaViolation`](toolbay_model::SchemaViolation)s. This crate does not depend on the source
+//! of a schema.
 
 mod automaton;
 mod backtracking;

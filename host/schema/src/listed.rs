@@ -1,5 +1,5 @@
-//! A schema as clients read it: it accepts the same values as the plugin's own, in the words that every validator and every
-//! API for models reads.
+//! Rewrites a schema for clients. The result accepts the same values as the plugin's schema, but
+//! uses only keywords that every validator and every model API supports.
 
 use jsonschema::Draft;
 use serde_json::{Map, Value, json};
@@ -7,17 +7,20 @@ use serde_json::{Map, Value, json};
 use super::definitions::move_to_top;
 use super::keywords::{can_be_boolean, each_mut};
 
-/// Most values that are listed for an enumeration whose values are described one by one.
+/// Maximum number of values in an `enum` that is generated from alternatives.
 const CHOICES: usize = 1_000;
 
-/// The schema in other words:
+/// Returns an equivalent schema for clients:
 ///
-/// - `items: false` is a `maxItems`: validators of draft 7 ignore `prefixItems` and would forbid every item.
-/// - A schema that is `true` or `false` is `{}` or `{"not": {}}`, which clients of revisions before 2026 require of
-///   properties.
-/// - A choice between constants has their `type` and `enum` too: adapters for models read these, and not `const`.
-/// - A constant and an enumeration of values of one type have this `type` too: some adapters read no schema without.
-/// - What is referred to is in `$defs` at the top.
+/// - `items: false` becomes a `maxItems`. Validators of draft 7 ignore `prefixItems` and would
+///   reject every item.
+/// - A subschema `true` or `false` becomes `{}` or `{"not": {}}`. Clients of revisions before 2026
+///   require this of properties.
+/// - A choice between constants also gets their `type` and `enum`. Adapters for models read these
+///   instead of `const`.
+/// - A constant, or an enumeration of values of one type, also gets this `type`. Some adapters
+///   reject schemas without it.
+/// - The targets of references are in `$defs` at the top.
 pub fn listed(schema: &Value) -> Value {
     let mut schema = schema.clone();
     let has_prefix =
@@ -46,7 +49,7 @@ fn spell(schema: &mut Value, has_prefix: bool) {
     });
 }
 
-/// Adds the type of constants, and the values of a choice between them.
+/// Adds the type of constants, and the values of a choice between constants.
 fn add_values(members: &mut Map<String, Value>) {
     let own = members.get("const").map(std::slice::from_ref);
     if let Some(name) = own.or_else(|| members.get("enum")?.as_array().map(Vec::as_slice)).and_then(only_type) {
@@ -63,13 +66,13 @@ fn add_values(members: &mut Map<String, Value>) {
     members.insert("enum".into(), values.into());
 }
 
-/// The type that all of these values have.
+/// Returns the type that all of these values have.
 fn only_type(values: &[Value]) -> Option<&'static str> {
     let first = type_of(values.first()?);
     values.iter().all(|value| type_of(value) == first).then_some(first)
 }
 
-/// The values of a choice, if each branch lists its own.
+/// Returns the values of a choice, if each branch lists its own.
 pub(super) fn constants(branches: &Value) -> Option<Vec<Value>> {
     let mut values = Vec::new();
     for branch in branches.as_array().filter(|branches| !branches.is_empty())? {
@@ -82,14 +85,14 @@ pub(super) fn constants(branches: &Value) -> Option<Vec<Value>> {
             return None;
         }
     }
-    // The values of `enum` are to be unique.
+    // The values of `enum` should be unique.
     let mut unique: Vec<Value> = Vec::with_capacity(values.len());
     let mut seen = std::collections::HashSet::new();
     unique.extend(values.into_iter().filter(|value| seen.insert(value.to_string())));
     Some(unique)
 }
 
-/// The word of JSON Schema for the type of a value.
+/// Returns the name of a value's type in JSON Schema.
 pub(super) fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -115,7 +118,7 @@ mod tests {
         assert_eq!(listed(&json!({"items": false, "maxItems": 7})), json!({"maxItems": 0}));
         let short = json!({"prefixItems": [{}, {}], "items": false, "maxItems": 1});
         assert_eq!(listed(&short)["maxItems"], 1);
-        // Draft 7 does not know the prefix, so that no item at all is allowed.
+        // Draft 7 does not support `prefixItems`, so no item is allowed.
         let old = json!({"$schema": "http://json-schema.org/draft-07/schema#", "prefixItems": [{}], "items": false});
         assert_eq!(listed(&old)["maxItems"], 0);
     }

@@ -1,8 +1,8 @@
-//! What `patternProperties` take for each name of a member.
+//! The cost of matching member names with `patternProperties`.
 //!
-//! The library matches names with an engine of its own, which cannot be interrupted. So the work is taken out of the
-//! budget before it is done: what the automaton could take at the most, and for a pattern that backtracks, what it takes
-//! in fact.
+//! The library matches names with its own engine, which cannot be interrupted. The work is
+//! therefore charged to the budget in advance: for an automaton, the worst case; for a backtracking
+//! pattern, the actual work.
 
 use serde_json::{Map, Value};
 
@@ -12,28 +12,29 @@ use super::ecma;
 use super::pattern::PatternEngine;
 use super::patterns::PatternBudget;
 
-/// So many bytes of a pattern are compared with a name in one step, where it is a list of names.
+/// Bytes of a pattern that are compared with a name in one step, if the pattern is a list of names.
 const SOURCE: usize = 64;
 
-/// So many states of an automaton go through one byte in one step.
+/// States of an automaton that process one byte in one step.
 const STATES: u64 = 4;
 
-/// What reading a name takes.
+/// The cost of matching a name.
 #[derive(Debug, Default)]
 pub(super) struct PropertyNames {
-    /// Whatever the name.
+    /// Number of steps for each name, regardless of its length.
     steps: u64,
-    /// States that may be looked at for each byte.
+    /// Number of states that may be visited for each byte.
     states: u64,
     backtracking: Vec<BacktrackingMatcher>,
 }
 
 impl PropertyNames {
-    /// The patterns for names in a schema.
+    /// Collects the patterns for names in a schema.
     ///
     /// # Errors
     ///
-    /// One of them is no pattern of ECMA-262, or the plugin has too many patterns that take much memory.
+    /// A pattern does not conform to ECMA-262, or the plugin has too many patterns that need much
+    /// memory.
     pub(super) fn of(schema: &Value, patterns: &PatternBudget) -> Result<Self, String> {
         let mut names = Self::default();
         let mut open = vec![schema];
@@ -55,7 +56,7 @@ impl PropertyNames {
     fn add(&mut self, source: &str, patterns: &PatternBudget) -> Result<(), String> {
         ecma::check(source).map_err(|why| format!("patternProperties: {why}"))?;
         self.steps += (source.len() / SOURCE) as u64;
-        // What is no pattern is told of by the library.
+        // The library reports invalid patterns.
         match PatternEngine::compile(source, patterns) {
             Ok(PatternEngine::Automaton(automaton)) => {
                 if let Some(size) = automaton.whole_size() {
@@ -72,7 +73,8 @@ impl PropertyNames {
         }
     }
 
-    /// Takes what matching the names in the schema itself takes: the library does so when it compiles it.
+    /// Charges the cost of matching the names in the schema itself, which the library does when it
+    /// compiles the schema.
     pub(super) fn read_own(&self, schema: &Value) {
         let mut open = vec![schema];
         while let Some(value) = open.pop() {

@@ -1,17 +1,18 @@
-//! What is allowed in a schema, and what some clients do not read nevertheless.
+//! Notes on the parts of a schema that are valid, but that some clients do not support.
 
 use serde_json::Value;
 use toolbay_model::text::line;
 
 use super::keywords::each;
 
-/// Most notes about one schema.
+/// Maximum number of notes on one schema.
 const MOST: usize = 8;
 
-/// How much of a pattern or the name of a format is quoted, in bytes.
+/// Maximum size of a quoted pattern or name, in bytes.
 const QUOTED: usize = 80;
 
-/// What authors may want to know of a schema: an output schema if `output`, which clients check results against.
+/// Returns compatibility notes on a schema for its author. `output` is true for an output schema,
+/// which clients use to check results.
 pub fn notes(schema: &Value, output: bool) -> Vec<String> {
     let mut notes = Vec::new();
     let (mut open, mut patterns, mut formats, mut words) = (vec![schema], Vec::new(), Vec::new(), Vec::new());
@@ -53,14 +54,14 @@ pub fn notes(schema: &Value, output: bool) -> Vec<String> {
     notes
 }
 
-/// Whether every client and API for models takes an argument of this name.
+/// Returns whether every client and model API accepts an argument with this name.
 fn is_plain(name: &str) -> bool {
     name.len() <= 64
         && name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
-/// What some engine for patterns lacks.
+/// A pattern feature that some engines do not support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UncommonFeature {
     /// `\p{…}` or `\P{…}`.
@@ -69,7 +70,7 @@ pub(super) enum UncommonFeature {
     Look,
 }
 
-/// The first thing in a pattern that not every engine has.
+/// Returns the first feature in a pattern that not every engine supports.
 pub(super) fn uncommon(pattern: &str) -> Option<UncommonFeature> {
     let (mut escaped, mut in_class) = (false, false);
     for (at, c) in pattern.char_indices() {

@@ -1,17 +1,18 @@
-//! The text of a schema becomes a value: no more of it than a schema may be.
+//! Parses the text of a schema, within a limit on its size.
 
 use serde_json::Value;
 use toolbay_model::JsonSize;
 use toolbay_model::text::thousands;
 
-/// Most JSON values in a schema. The largest ones of real tools have hundreds.
+/// Maximum number of JSON values in a schema. The largest real schemas of tools have hundreds.
 const VALUES: u64 = 10_000;
 
 /// Parses the text of a schema.
 ///
 /// # Errors
 ///
-/// It is not JSON, or it has too many values: as values, it would be many times as large as its text.
+/// The text is not JSON, or it has too many values. Parsed values need many times as much memory as
+/// their text.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
     if JsonSize::of(text).values > VALUES {
         return Err(format!("contains more than {} values", thousands(VALUES)));
@@ -25,7 +26,7 @@ mod tests {
 
     #[test]
     fn what_has_too_many_values_is_not_parsed() {
-        // The mistake comes after the values, where no parser gets to.
+        // The syntax error comes after the values, so a parser does not reach it.
         let text = format!("[{}!", "0,".repeat(10_000));
         assert_eq!(parse(&text).unwrap_err(), "contains more than 10,000 values");
         assert!(parse("[0,!").unwrap_err().starts_with("not JSON: "));

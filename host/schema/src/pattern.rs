@@ -1,4 +1,4 @@
-//! `pattern`: the keyword, matched within the budget of a check.
+//! The keyword `pattern`, matched within the budget of a check.
 
 use jsonschema::{Keyword, ValidationError};
 use jsonschema_regex::to_rust_regex;
@@ -11,13 +11,13 @@ use super::counted::{CountedJson, CountedValue};
 use super::ecma;
 use super::patterns::PatternBudget;
 
-/// How long a text may be that a violation quotes, in bytes.
+/// Maximum size of a text that a violation quotes, in bytes.
 const QUOTED: usize = 200;
 
-/// So many bytes of a text are copied for a violation in one step.
+/// Bytes of a text that are copied for a violation in one step.
 const COPIED: usize = 512;
 
-/// What matches a pattern.
+/// The engine that matches a pattern.
 #[derive(Debug)]
 pub(super) enum PatternEngine {
     Automaton(Box<AutomatonMatcher>),
@@ -29,7 +29,7 @@ impl PatternEngine {
     ///
     /// # Errors
     ///
-    /// It is none, or too large.
+    /// The pattern is invalid or too large.
     pub(super) fn compile(source: &str, patterns: &PatternBudget) -> Result<Self, ()> {
         let translated = to_rust_regex(source)?;
         match regex_syntax::Parser::new().parse(&translated) {
@@ -60,7 +60,7 @@ impl PatternKeyword {
     ///
     /// # Errors
     ///
-    /// It is no pattern, or a pattern that is too large.
+    /// The value is not a valid pattern, or the pattern is too large.
     pub(super) fn compile(value: &Value, patterns: &PatternBudget) -> Result<Self, ValidationError<'static>> {
         let source = value.as_str().unwrap_or_default();
         ecma::check(source).map_err(ValidationError::custom)?;

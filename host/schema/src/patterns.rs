@@ -1,4 +1,4 @@
-//! What the patterns of one plugin may have together.
+//! The memory budget that the patterns of one plugin share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,42 +7,47 @@ use serde_json::Value;
 
 use super::parse::parse;
 
-/// How large the compiled patterns of one plugin may be together, in bytes.
+/// Maximum total size of the compiled patterns of one plugin, in bytes.
 const PATTERNS: usize = 16 << 20;
 
-/// How large one of them may be. `\p{L}{90}` is.
+/// Maximum size of one compiled pattern, in bytes. `\p{L}{90}` reaches it.
 const PATTERN: usize = 4 << 20;
 
-/// So many bytes of a pattern's text have one share of that: each may become a pattern of its own.
+/// Bytes of a pattern's text that get one share of the total: each share may become a separate
+/// compiled pattern.
 const SHARE: usize = 16;
 
-/// How long the text of a pattern may be, in bytes. The longest in use, for addresses of e-mail, have six thousand.
+/// Maximum size of the text of a pattern, in bytes. The longest ones in use, for e-mail addresses,
+/// have six thousand.
 const SOURCE: usize = 16 << 10;
 
-/// How many bytes of text the control characters in a pattern may make the library read: all of it for each of them.
+/// Maximum bytes of text that the control characters in a pattern may make the library read. It
+/// reads the whole text for each of them.
 const CONTROLS: usize = 4 << 20;
 
-/// What the patterns of one plugin may have: its size is divided by all that it has. Clones share it.
+/// The memory budget for the patterns of one plugin. It is divided among all patterns. Clones share
+/// it.
 #[derive(Clone, Debug)]
 pub struct PatternBudget {
     size: usize,
-    /// Bytes that automata keep between searches.
+    /// Bytes that automata cache between searches.
     kept: Arc<AtomicUsize>,
-    /// Bytes that the automata for names may come to need.
+    /// Bytes that are reserved for the automata for names.
     names: Arc<AtomicUsize>,
 }
 
 impl PatternBudget {
-    /// How many bytes automata may keep between searches.
+    /// Maximum bytes that automata may cache between searches.
     pub(super) const KEPT: usize = 4 << 20;
 
-    /// How many bytes the automata for names may come to need: the library keeps them.
+    /// Maximum bytes that the automata for names may need. The library retains them.
     const NAMES: usize = 32 << 20;
 
-    /// How many bytes an automaton for names may come to need that is not known to need less.
+    /// Bytes that are reserved for an automaton for names that is not known to need less.
     pub(super) const LARGE_NAME: usize = 2 << 20;
 
-    /// For a plugin with these schemas. What cannot be parsed will be told of otherwise.
+    /// Creates the budget of a plugin with these schemas. Schemas that cannot be parsed are
+    /// skipped, because compiling them reports the error.
     pub fn of<'a>(schemas: impl IntoIterator<Item = &'a str>) -> Self {
         let shares: usize = schemas
             .into_iter()
@@ -52,7 +57,7 @@ impl PatternBudget {
         Self { size: (PATTERNS / shares.max(1)).min(PATTERN), kept: Arc::default(), names: Arc::default() }
     }
 
-    /// How large one compiled pattern may be, in bytes.
+    /// Returns the maximum size of one compiled pattern, in bytes.
     pub(super) fn size(&self) -> usize {
         self.size
     }
@@ -61,11 +66,11 @@ impl PatternBudget {
         &self.kept
     }
 
-    /// Takes `size` bytes for an automaton for names.
+    /// Reserves `size` bytes for an automaton for names.
     ///
     /// # Errors
     ///
-    /// There is not so much.
+    /// The budget is exhausted.
     pub(super) fn take_names(&self, size: usize) -> Result<(), String> {
         let before = self.names.fetch_add(size, Ordering::Relaxed);
         if before.saturating_add(size) <= Self::NAMES {
@@ -75,7 +80,7 @@ impl PatternBudget {
     }
 }
 
-/// The patterns in a schema, as they are written.
+/// Returns the patterns in a schema as they are written.
 fn sources(schema: &Value) -> Vec<&str> {
     let (mut found, mut open) = (Vec::new(), vec![schema]);
     while let Some(value) = open.pop() {
@@ -96,7 +101,7 @@ fn sources(schema: &Value) -> Vec<&str> {
     found
 }
 
-/// Refuses patterns whose text alone makes them costly.
+/// Rejects patterns whose text is too costly to compile.
 pub(super) fn measure(schema: &Value) -> Result<(), String> {
     let long = |source: &&&str| source.len() > SOURCE || source.matches("\\c").count() * source.len() > CONTROLS;
     match sources(schema).iter().find(long) {

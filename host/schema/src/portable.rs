@@ -1,7 +1,8 @@
-//! A schema in the words that the function schemas of OpenAI, Anthropic and Gemini have in common.
+//! Rewrites a schema with the keywords that the function schemas of OpenAI, Anthropic and Gemini
+//! have in common.
 //!
-//! It says less than the plugin's own, which is what arguments are checked against. What it cannot say, it tells in
-//! descriptions.
+//! The result is less strict than the plugin's schema, which is used to check arguments.
+//! Constraints that it cannot express become part of descriptions.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +10,7 @@ use super::keywords::values;
 use super::listed::{constants, type_of};
 use super::notes::uncommon;
 
-/// Keywords that are kept as they are.
+/// Keywords that are copied unchanged.
 const KEPT: [&str; 8] = [
     "title",
     "minimum",
@@ -18,29 +19,31 @@ const KEPT: [&str; 8] = [
     "maxLength",
     "minItems",
     "maxItems",
-    // Clients of MCP read it, not models: without it they would send no header.
+    // MCP clients read this keyword, and models do not. Without it, clients would send no header.
     "x-mcp-header",
 ];
 
-/// So many times as many values as before, and these, a schema may have with its definitions in their places.
+/// Maximum number of values in a schema with inlined definitions: the first constant times the
+/// number of values before, plus the second one.
 const GROWTH: usize = 4;
 const SMALL: usize = 500;
 
-/// How deeply definitions are put into one another.
+/// Maximum nesting of inlined definitions.
 const DEPTH: usize = 32;
 
-/// Longest list of values or descriptions that is told in words, in characters.
+/// Maximum length of a sentence that is added to a description, in characters. Longer ones, such as
+/// long lists of values, are omitted.
 const TOLD: usize = 1_000;
 
-/// The types of a value that can be anything.
+/// The types of an unrestricted value.
 const ANY: [&str; 6] = ["string", "number", "boolean", "object", "array", "null"];
 
-/// The schema in those words.
+/// Returns the portable form of a schema.
 pub fn portable(schema: &Value) -> Value {
     let mut writer = PortableWriter { root: schema, room: GROWTH * values(schema) + SMALL, within: Vec::new() };
     let mut written = writer.write(schema, DEPTH);
     if let Value::Object(members) = &mut written {
-        // The arguments of a tool are an object, whatever else there is, and nobody reads alternatives of it.
+        // The arguments of a tool are always an object, and no model API reads alternatives of it.
         members.insert("type".into(), "object".into());
         let alternatives = members.remove("anyOf");
         if let Value::Object(properties) = members.entry("properties").or_insert_with(|| json!({})) {
@@ -57,9 +60,9 @@ pub fn portable(schema: &Value) -> Value {
 
 struct PortableWriter<'a> {
     root: &'a Value,
-    /// Values that may still be written.
+    /// The number of values that may still be written.
     room: usize,
-    /// The definitions that are being written.
+    /// The references whose definitions are being written.
     within: Vec<&'a str>,
 }
 
@@ -100,7 +103,7 @@ impl<'a> PortableWriter<'a> {
             }
         }
         match members.get("pattern").and_then(Value::as_str) {
-            // A client whose engine cannot compile it would lose the whole list.
+            // A client whose engine cannot compile the pattern would lose the whole list of tools.
             Some(pattern) if uncommon(pattern).is_some() => words.add(&format!("Pattern: {pattern}")),
             Some(pattern) => drop(own.insert("pattern".into(), pattern.into())),
             None => {}
@@ -212,7 +215,7 @@ impl<'a> PortableWriter<'a> {
     }
 }
 
-/// Bounds that do not belong to their range, and steps.
+/// Writes exclusive bounds and `multipleOf`.
 fn exclusive(members: &Map<String, Value>, types: &[&str], own: &mut Map<String, Value>, words: &mut DescriptionText) {
     let is_integer = types == ["integer"];
     for (keyword, bound, step, word) in
@@ -225,7 +228,7 @@ fn exclusive(members: &Map<String, Value>, types: &[&str], own: &mut Map<String,
                 }
                 None => words.add(&format!("{word} {number}.")),
             },
-            // As draft 4 wrote it.
+            // The form of draft 4.
             Some(Value::Bool(true)) => {
                 if let Some(number) = own.get(bound) {
                     words.add(&format!("{word} {number}."));
@@ -239,7 +242,7 @@ fn exclusive(members: &Map<String, Value>, types: &[&str], own: &mut Map<String,
     }
 }
 
-/// Sentences of a description.
+/// The sentences of a description.
 struct DescriptionText(Vec<String>);
 
 impl DescriptionText {
@@ -250,7 +253,7 @@ impl DescriptionText {
     }
 }
 
-/// A value of any kind.
+/// Returns a schema for an unrestricted value.
 fn any() -> Value {
     let of = |name: &&str| {
         if *name == "array" { json!({"type": name, "items": {"type": "string"}}) } else { json!({"type": name}) }
@@ -258,12 +261,12 @@ fn any() -> Value {
     json!({"anyOf": ANY.iter().map(of).collect::<Vec<_>>()})
 }
 
-/// What there is no room for.
+/// Returns a schema in place of one that exceeds a limit.
 fn rest() -> Value {
     json!({"type": "object", "description": "Nested further than this schema shows."})
 }
 
-/// What contains itself.
+/// Returns a schema in place of a reference to a definition that contains it.
 fn again(target: &str, definition: &Value) -> Value {
     let name = target.rsplit('/').next().unwrap_or_default();
     let kind = definition.get("type").and_then(Value::as_str).unwrap_or("object");
@@ -274,7 +277,7 @@ fn again(target: &str, definition: &Value) -> Value {
     written
 }
 
-/// The types of a schema that does not name them.
+/// Returns the types of a schema that does not specify them.
 fn implied(members: &Map<String, Value>) -> Vec<&'static str> {
     let has = |keywords: &[&str]| keywords.iter().any(|keyword| members.contains_key(*keyword));
     match () {
@@ -286,7 +289,7 @@ fn implied(members: &Map<String, Value>) -> Vec<&'static str> {
     }
 }
 
-/// Writes values that are listed, and returns their types. Only texts can be listed.
+/// Writes the values of an enumeration and returns their types. Only strings can be in an `enum`.
 fn enumerate(own: &mut Map<String, Value>, words: &mut DescriptionText, listed: &[Value]) -> Vec<&'static str> {
     let mut types: Vec<&'static str> = Vec::new();
     for name in listed.iter().map(type_of) {
@@ -304,7 +307,7 @@ fn enumerate(own: &mut Map<String, Value>, words: &mut DescriptionText, listed: 
     types
 }
 
-/// Tells what is said of each of the values to choose from.
+/// Adds the descriptions of the values to choose from.
 fn describe_choices(words: &mut DescriptionText, branches: &[Value]) {
     for branch in branches {
         if let (Some(value), Some(text)) = (branch.get("const"), branch.get("description").and_then(Value::as_str)) {
@@ -314,7 +317,7 @@ fn describe_choices(words: &mut DescriptionText, branches: &[Value]) {
     }
 }
 
-/// Joins what two schemas say of the same value.
+/// Merges a part of `allOf` into the schema of the same value.
 fn join(own: &mut Map<String, Value>, types: &mut Vec<&str>, words: &mut DescriptionText, part: Value) {
     let Value::Object(part) = part else { return };
     if types.is_empty() {
@@ -352,7 +355,7 @@ fn join(own: &mut Map<String, Value>, types: &mut Vec<&str>, words: &mut Descrip
     }
 }
 
-/// A schema of these parts: with one type, or with alternatives that have one each.
+/// Assembles a schema from its parts: with one type, or with alternatives that have one each.
 fn finish(mut own: Map<String, Value>, types: &[&str], alternatives: Vec<Value>, words: &DescriptionText) -> Value {
     let description = (!words.0.is_empty()).then(|| words.0.join(" "));
     let mut written = match (types, alternatives.is_empty()) {
@@ -368,7 +371,8 @@ fn finish(mut own: Map<String, Value>, types: &[&str], alternatives: Vec<Value>,
             own
         }
         ([only], false) if *only == "object" => {
-            // What all alternatives have in common stays with its members; the alternatives are told by these.
+            // The common part of all alternatives keeps its members, and the alternatives contain
+            // only their own.
             own.insert("type".into(), (*only).into());
             own.insert("anyOf".into(), alternatives.into());
             own
@@ -391,7 +395,7 @@ fn finish(mut own: Map<String, Value>, types: &[&str], alternatives: Vec<Value>,
     Value::Object(written)
 }
 
-/// Whether a keyword says something of values of a type.
+/// Returns whether a keyword applies to values of a type.
 fn belongs(keyword: &str, name: &str) -> bool {
     match keyword {
         "properties" | "required" => name == "object",

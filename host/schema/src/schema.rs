@@ -1,4 +1,4 @@
-//! A compiled JSON Schema, and how a value violates it.
+//! Compiled JSON Schemas, and the violations of values.
 
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, OnceLock};
@@ -20,38 +20,40 @@ use super::pattern::PatternKeyword;
 use super::patterns::{self, PatternBudget};
 use super::step::StepKeyword;
 
-/// Deepest nesting of a schema. Schemas written by hand stay below ten.
+/// Maximum nesting of a schema. Schemas written by hand stay below ten.
 const DEPTH: usize = 64;
 
-/// Steps that one pattern for names may backtrack. Where they are many, the same pattern has taken them out of the
-/// budget already.
+/// Maximum number of backtracking steps of one pattern for names. If a match needs many, the same
+/// pattern has already charged them to the budget.
 const BACKTRACKS: usize = 100_000;
 
-/// How many violations are reported: a model can mend so many at once.
+/// Maximum number of reported violations. A model can fix this many at once.
 const VIOLATIONS: usize = 10;
 
-/// The library resolves relative references against this.
+/// The base URI against which the library resolves relative references.
 const BASE: &str = "json-schema:///";
 
 /// The dialect of a schema without `$schema`.
 const NEWEST: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// Longest text of a violation in bytes. The value is omitted from a longer one.
+/// Maximum size of the message of a violation, in bytes. A longer message omits the value.
 const MESSAGE: usize = 300;
 
-/// Longest example, in bytes.
+/// Maximum size of an example, in bytes.
 const EXAMPLE: usize = 500;
 
-/// Most values in a schema that is compiled when it is first used: that takes less than a millisecond.
+/// Maximum number of values in a schema that is compiled on first use. Compiling it takes less than
+/// a millisecond.
 const LITTLE: usize = 500;
 
-/// A schema with which values can be checked, and the text of it for `tools/list`.
+/// A schema that checks values, together with its text for `tools/list`.
 pub struct JsonSchema {
     value: Value,
     patterns: PatternBudget,
-    /// What checks values. Made at once, or by the first check if the schema is known to be valid and is [`LITTLE`].
+    /// The compiled schema. It is created immediately, or by the first check if the schema is known
+    /// to be valid and small.
     checks: OnceLock<Result<CompiledSchema, String>>,
-    /// A value that fits, as text; made when it is first wanted.
+    /// A matching value as text, which is created on first use.
     example: OnceLock<Option<String>>,
 }
 
@@ -61,19 +63,19 @@ struct CompiledSchema {
     names: Arc<dyn NameCost>,
 }
 
-/// A check did not end before it was interrupted.
+/// The error of a check that was interrupted before it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckInterrupted;
 
 impl JsonSchema {
     /// Compiles the schema in `text`.
     ///
-    /// The default dialect is 2020-12; `$schema` can name 2019-09 or drafts 4, 6 and 7. Nothing is fetched: a `$ref` to
-    /// another document is an error.
+    /// The default dialect is 2020-12. `$schema` can select 2019-09 or drafts 4, 6 and 7. Nothing is
+    /// fetched: a `$ref` to another document is an error.
     ///
     /// # Errors
     ///
-    /// What is wrong with the schema, in one line.
+    /// The schema is invalid. The message is one line.
     pub fn compile(text: &str) -> Result<Self, String> {
         Self::compile_with(text, &PatternBudget::of([text]))
     }
@@ -82,7 +84,7 @@ impl JsonSchema {
     ///
     /// # Errors
     ///
-    /// As [`JsonSchema::compile`].
+    /// See [`JsonSchema::compile`].
     pub fn compile_with(text: &str, patterns: &PatternBudget) -> Result<Self, String> {
         let value = object(text)?;
         measure(&value)?;
@@ -91,12 +93,12 @@ impl JsonSchema {
         Ok(Self { value, patterns: patterns.clone(), checks: OnceLock::from(Ok(checks)), example: OnceLock::new() })
     }
 
-    /// The schema in `text`, which [`JsonSchema::compile_with`] accepted before, perhaps in another process. It is compiled when it
-    /// is first used, unless that could take long.
+    /// Creates the schema in `text`, which [`JsonSchema::compile_with`] accepted before, possibly
+    /// in another process. It is compiled on first use, unless that could take long.
     ///
     /// # Errors
     ///
-    /// As [`JsonSchema::compile`], if `text` was not accepted.
+    /// See [`JsonSchema::compile`]. Errors occur only if `text` was not accepted before.
     pub fn known_with(text: &str, patterns: &PatternBudget) -> Result<Self, String> {
         let value = object(text)?;
         if !is_little(&value) {
@@ -105,8 +107,8 @@ impl JsonSchema {
         Ok(Self { value, patterns: patterns.clone(), checks: OnceLock::new(), example: OnceLock::new() })
     }
 
-    /// Compiles what every schema is compared with: the schema of schemas, which takes a few milliseconds. Whoever compiles
-    /// the first one would wait for that.
+    /// Compiles the meta-schema, which takes a few milliseconds, so that the first schema does not
+    /// have to wait for it.
     pub fn prepare() {
         drop(Self::compile(r#"{"type":"object"}"#));
     }
@@ -115,16 +117,17 @@ impl JsonSchema {
     ///
     /// # Errors
     ///
-    /// As [`JsonSchema::compile`].
+    /// See [`JsonSchema::compile`].
     pub fn compile_input(text: &str, patterns: &PatternBudget) -> Result<Self, String> {
         Self::compile_with(text, patterns)?.for_input()
     }
 
-    /// As [`JsonSchema::known_with`], for an input schema.
+    /// Like [`JsonSchema::known_with`], for an input schema.
     ///
     /// # Errors
     ///
-    /// As [`JsonSchema::known_with`].
+    /// See [`JsonSchema::known_with`]. It is also an error if the root does not have `"type":
+    /// "object"`.
     pub fn known_input(text: &str, patterns: &PatternBudget) -> Result<Self, String> {
         Self::known_with(text, patterns)?.for_input()
     }
@@ -137,29 +140,31 @@ impl JsonSchema {
         self.checks.get_or_init(|| CompiledSchema::of(&self.value, &self.patterns)).as_ref()
     }
 
-    /// The schema as the plugin wrote it.
+    /// Returns the schema as the plugin wrote it.
     pub fn value(&self) -> &Value {
         &self.value
     }
 
-    /// Whether the root has `"type": "object"`, which clients of revisions before 2026 require.
+    /// Returns whether the root has `"type": "object"`, which clients of revisions before 2026
+    /// require.
     pub fn is_object(&self) -> bool {
         self.value.get("type").and_then(Value::as_str) == Some("object")
     }
 
-    /// The violations of `instance`, at most ten; empty if it matches.
+    /// Returns the violations of `instance`, at most ten; empty if it matches.
     pub fn violations(&self, instance: &Value) -> Vec<SchemaViolation> {
         self.violations_within(instance, CheckBudget::CHECK, CheckBudget::LIST)
     }
 
-    /// Makes of `value` what it can only mean, where its form alone does not fit: a number that was written as a text, or an
-    /// object as JSON within one. Returns what was changed; `None` if nothing was, or too much would be. Whether the value fits
-    /// then is not said.
+    /// Converts `value` where only its form does not match: a number that was written as a string,
+    /// or an object as JSON in a string. Returns the conversions; `None` if there are none, or if
+    /// there would be too many. The result may still not match.
     pub fn convert(&self, value: &mut Value) -> Option<Vec<ValueConversion>> {
         conversion::convert(&self.value, value)
     }
 
-    /// A small value that fits, as JSON; `None` if none is found at once, or if nothing is required: `{}` would show nothing.
+    /// Returns a small matching value as JSON; `None` if none is found quickly, or if it would be
+    /// `{}`, which is not helpful.
     pub fn example(&self) -> Option<&str> {
         let make = || {
             let example = example::of(&self.value)?;
@@ -169,7 +174,8 @@ impl JsonSchema {
         self.example.get_or_init(make).as_deref()
     }
 
-    /// As [`JsonSchema::violations`], if that can be said at a glance, within [`CheckBudget::GLANCE`]; otherwise `None`.
+    /// Like [`JsonSchema::violations`], within the small budget [`CheckBudget::GLANCE`]; `None` if
+    /// that is not enough.
     pub fn glance(&self, instance: &Value) -> Option<Vec<SchemaViolation>> {
         let checks = match self.checks() {
             Ok(checks) => checks,
@@ -179,29 +185,30 @@ impl JsonSchema {
         Some(if fits { Vec::new() } else { checks.list(instance, CheckBudget::LIST, &Interrupt::default()) })
     }
 
-    /// As [`JsonSchema::violations`], until `interrupt` is due. May take seconds.
+    /// Like [`JsonSchema::violations`], until `interrupt` is due. May take seconds.
     ///
     /// # Errors
     ///
-    /// The interrupt was due first.
+    /// The interrupt was due before the check ended.
     pub fn violations_until(
         &self,
         instance: &Value,
         interrupt: &Interrupt,
     ) -> Result<Vec<SchemaViolation>, CheckInterrupted> {
         let violations = self.check(instance, CheckBudget::CHECK, CheckBudget::LIST, interrupt);
-        // What did not fit in a budget may have been interrupted.
+        // A check that exceeded its budget may have been interrupted.
         if !violations.is_empty() && interrupt.is_due() { Err(CheckInterrupted) } else { Ok(violations) }
     }
 
-    /// Whether `instance` fits and how many steps it took to find out; `None` where `budget` was not enough.
+    /// Returns whether `instance` matches, and the number of steps that the check took; `None` if
+    /// `budget` was not enough.
     pub fn fits(&self, instance: &Value, budget: CheckBudget) -> Option<(bool, u64)> {
         let fits = self.checks().ok()?.fits(instance, budget, &Interrupt::default())?;
         Some((fits, budget.steps.saturating_sub(budget::left())))
     }
 
-    /// As [`JsonSchema::violations`], with one budget for deciding whether `instance` matches and one for listing the
-    /// violations.
+    /// Like [`JsonSchema::violations`], with one budget for deciding whether `instance` matches and
+    /// one for listing the violations.
     pub fn violations_within(&self, instance: &Value, check: CheckBudget, list: CheckBudget) -> Vec<SchemaViolation> {
         self.check(instance, check, list, &Interrupt::default())
     }
@@ -215,7 +222,7 @@ impl JsonSchema {
     ) -> Vec<SchemaViolation> {
         let checks = match self.checks() {
             Ok(checks) => checks,
-            // It was valid when it was first compiled, so this is a fault of the server.
+            // The schema was valid when it was first compiled, so this is a bug in the server.
             Err(why) => return whole(why),
         };
         match checks.fits(instance, check, interrupt) {
@@ -258,12 +265,12 @@ impl CompiledSchema {
         Ok(Self { validator, names })
     }
 
-    /// Whether `instance` fits; `None` where `budget` was not enough.
+    /// Returns whether `instance` matches; `None` if `budget` was not enough.
     fn fits(&self, instance: &Value, budget: CheckBudget, interrupt: &Interrupt) -> Option<bool> {
         self.within(budget, interrupt, || self.validator.is_valid(CountedValue(instance)))
     }
 
-    /// Why `instance` does not fit.
+    /// Lists the violations of `instance`, which does not match.
     fn list(&self, instance: &Value, budget: CheckBudget, interrupt: &Interrupt) -> Vec<SchemaViolation> {
         let listed = || {
             let mut violations = Vec::new();
@@ -290,19 +297,19 @@ impl fmt::Debug for JsonSchema {
     }
 }
 
-/// A violation of the whole value.
+/// Returns a violation of the whole value.
 fn whole(message: &str) -> Vec<SchemaViolation> {
     vec![SchemaViolation { pointer: String::new(), message: message.to_owned() }]
 }
 
-/// The JSON object in `text`.
+/// Parses the JSON object in `text`.
 fn object(text: &str) -> Result<Value, String> {
     let value = parse(text)?;
     if value.is_object() { Ok(value) } else { Err("must be a JSON object".into()) }
 }
 
-/// Whether a schema that is known to be valid takes no time worth mentioning to compile: it is small, and has no pattern,
-/// of which a few characters can take long.
+/// Returns whether compiling a valid schema takes negligible time: it is small and has no pattern.
+/// A pattern of a few characters can take long.
 fn is_little(schema: &Value) -> bool {
     let (mut open, mut seen) = (vec![schema], 0_usize);
     while let Some(value) = open.pop() {
@@ -320,7 +327,7 @@ fn is_little(schema: &Value) -> bool {
     true
 }
 
-/// Refuses schemas that are costly because of their depth alone.
+/// Rejects schemas that are nested too deeply.
 fn measure(schema: &Value) -> Result<(), String> {
     let mut open = vec![(schema, 1)];
     while let Some((value, depth)) = open.pop() {
@@ -342,10 +349,10 @@ fn describe(error: &ValidationError<'_>) -> String {
         return line(&describe_reference(error), 2 * MESSAGE);
     }
     let (message, whole) = beginning(error);
-    // A value that is long is not quoted.
+    // A long value is not quoted.
     let message = if whole { message } else { beginning(&error.masked()).0 };
     if message.contains(budget::STEP) {
-        // The message quotes the schema, which contains our own keyword.
+        // The message quotes the schema, which contains the step keyword.
         return format!("does not match `{}`", error.kind().keyword());
     }
     line(&message, MESSAGE)
@@ -373,14 +380,16 @@ fn describe_reference(error: &ReferencingError) -> String {
     }
 }
 
-/// The beginning of the words, and whether that is all. The rest is not even written: it may quote a megabyte.
+/// Returns the beginning of a message, and whether it is complete. The rest is not formatted,
+/// because it may quote a megabyte.
 fn beginning(words: &impl fmt::Display) -> (String, bool) {
     let mut written = ShortText(String::new());
     let whole = write!(written, "{words}").is_ok();
     (written.0, whole)
 }
 
-/// A text that stays short: a little longer than a message, so that it is seen to be cut.
+/// A buffer for a message. Its capacity is slightly more than the maximum size of a message, so
+/// that a longer one can be detected.
 struct ShortText(String);
 
 impl fmt::Write for ShortText {
@@ -391,7 +400,7 @@ impl fmt::Write for ShortText {
     }
 }
 
-/// Where the mistake is. Names in it are a stranger's.
+/// Returns the location of the error. Names in it are untrusted.
 fn place(error: &ValidationError<'_>) -> String {
     line(error.instance_path().as_str(), MESSAGE)
 }
@@ -514,7 +523,7 @@ mod tests {
     fn counting_steps_does_not_change_which_values_match() {
         let drafts = ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"];
         let cases = [
-            // A tree, a property that is called like a keyword, and data that looks like a reference.
+            // A tree, a property with the name of a keyword, and data that looks like a reference.
             (
                 json!({"definitions": {"tree": {"type": "object", "additionalProperties": false, "properties": {
                 "left": {"$ref": "#/definitions/tree"}, "$ref": {"type": "integer"},
@@ -523,7 +532,7 @@ mod tests {
                 vec![json!({"left": {"$ref": 1}}), json!({"is": {"$ref": "#/definitions/tree"}})],
                 vec![json!({"left": {"$ref": "x"}}), json!({"default": {"no": 1}}), json!({"is": {}})],
             ),
-            // A pointer into an `allOf` beside a reference.
+            // A pointer into an `allOf` next to a reference.
             (
                 json!({"definitions": {"a": {"allOf": [{"type": "string"}]}}, "properties": {
                 "x": {"$ref": "#/definitions/a"}, "y": {"$ref": "#/definitions/a/allOf/0"}}}),
@@ -613,12 +622,12 @@ mod tests {
 
     #[test]
     fn unique_items_are_found_in_linear_time() {
-        // Every tree of empty arrays with ten of them: 4,862 values that hold no text, in a list of 58,344.
+        // All trees of ten empty arrays: 4,862 values without text, in a list of 58,344 values.
         let mut trees: Vec<Vec<Value>> = vec![vec![]];
         for size in 1..=10 {
             let mut own = Vec::new();
             for first in 0..size {
-                // The first child has `first` arrays below it, and the others hold what is left.
+                // The first child has `first` arrays below it, and the others have the rest.
                 for child in if first == 0 { vec![json!([])] } else { trees[first].clone() } {
                     let rest = size - first - 1;
                     let others = if rest == 0 { vec![json!([])] } else { trees[rest].clone() };
@@ -638,7 +647,7 @@ mod tests {
         assert!(fits && steps < 300_000, "{steps} for {} trees", trees.len());
         let twice: Value = trees.iter().chain([&json!([[[]]])]).cloned().collect();
         assert_eq!(unique.violations(&twice).len(), 1);
-        // Sixteen and fewer took another way in the library.
+        // The library handles up to sixteen items differently.
         let few: Value = trees.iter().take(12).cloned().collect();
         assert_eq!(unique.violations(&few), []);
     }
@@ -660,14 +669,14 @@ mod tests {
         let begun = std::time::Instant::now();
         assert_eq!(schema.violations(&json!(text))[0].to_string(), TOO_LONG);
         assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
-        // From the end, it needs few.
+        // Matched from the end, the pattern needs few states.
         let schema = JsonSchema::compile(r#"{"pattern":"[ab]*a[ab]{20000}$"}"#).unwrap();
         assert_eq!(schema.violations(&json!("a".repeat(1 << 20))), []);
         assert_eq!(
             schema.violations(&json!("b".repeat(1 << 20)))[0].to_string(),
             "(root): does not match the schema (finding the exact location takes too long)"
         );
-        // What needs few states may be long.
+        // A text that needs few states may be long.
         let lines = JsonSchema::compile(r#"{"pattern":"^([a-z]{1,64} ){1,}$"}"#).unwrap();
         assert_eq!(lines.violations(&json!("word ".repeat(1 << 18))), []);
         let plain = JsonSchema::compile(r#"{"pattern":"^[a-z]*$"}"#).unwrap();
@@ -719,7 +728,7 @@ mod tests {
             assert_eq!(ours.violations(&json!(text)).is_empty(), fits, "{pattern} {text}");
             let theirs = jsonschema::options().build(&json!({"pattern": pattern})).unwrap();
             assert_eq!(theirs.is_valid(&json!(text)), fits, "{pattern} {text}");
-            // Names go another way.
+            // Names are matched by another engine.
             let names = json!({"patternProperties": {pattern: false}});
             let names = JsonSchema::compile(&names.to_string()).unwrap();
             assert_eq!(!names.violations(&json!({text: 1})).is_empty(), fits, "{pattern} {text}");

@@ -1,11 +1,11 @@
-//! The keyword that takes steps from the budget of a check.
+//! The keyword that charges steps to the budget of a check.
 
 use jsonschema::{Keyword, ValidationError};
 
 use super::budget;
 use super::counted::{CountedJson, CountedValue};
 
-/// The keyword itself.
+/// The keyword that charges the cost of a reference.
 pub(super) struct StepKeyword;
 
 impl<'i> Keyword<'i, CountedJson> for StepKeyword {

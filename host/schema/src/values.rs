@@ -1,30 +1,30 @@
-//! What a schema says of the values that it describes, as far as that can be read off it: which types they have, and where the
-//! schemas of their parts are.
+//! The properties of values that a schema shows directly: their types, and the schemas of their
+//! parts.
 //!
-//! Nothing is decided here: whoever makes a value with the help of this checks it.
+//! The results are approximate. A caller that creates a value with them must check it.
 
 use std::cell::Cell;
 
 use serde_json::{Map, Value};
 
-/// How deeply alternatives are nested that are looked into.
+/// Maximum nesting of alternatives that are inspected.
 const DEPTH: usize = 8;
 
-/// How many references in a row are followed.
+/// Maximum number of consecutive references that are followed.
 const HOPS: usize = 16;
 
-/// The types of JSON values, as a set.
+/// A set of types of JSON values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TypeSet(u8);
 
-/// The names of the types, each of which is a bit.
+/// The names of the types, in the order of their bits.
 const NAMES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
 
 impl TypeSet {
     pub(super) const ALL: Self = Self(0x7f);
     const NONE: Self = Self(0);
 
-    /// The type with this name; a number may be an integer.
+    /// Returns the type with this name. `number` includes `integer`.
     pub(super) fn named(name: &str) -> Self {
         match name {
             "number" => Self(0b1100),
@@ -32,7 +32,7 @@ impl TypeSet {
         }
     }
 
-    /// The type of a value.
+    /// Returns the type of a value.
     pub(super) fn of(value: &Value) -> Self {
         Self::named(match value {
             Value::Null => "null",
@@ -49,7 +49,7 @@ impl TypeSet {
         !self.and(Self::named(name)).is_none()
     }
 
-    /// Whether it has all of the other.
+    /// Returns whether this set contains all types of the other.
     pub(super) fn covers(self, other: Self) -> bool {
         self.and(other) == other
     }
@@ -67,12 +67,12 @@ impl TypeSet {
     }
 }
 
-/// Whether JSON Schema takes a number for an integer.
+/// Returns whether a number is an integer in JSON Schema.
 fn is_whole(number: &serde_json::Number) -> bool {
     number.is_i64() || number.is_u64() || number.as_f64().is_some_and(|number| number.fract() == 0.0)
 }
 
-/// A schema whose parts are read, within a number of looks at them.
+/// A schema whose parts are inspected, with a limit on the number of visits.
 pub(super) struct SchemaParts<'a> {
     root: &'a Value,
     left: Cell<usize>,
@@ -83,24 +83,25 @@ impl<'a> SchemaParts<'a> {
         Self { root, left: Cell::new(looks) }
     }
 
-    /// Takes a look; `false` if there is none left.
+    /// Charges one visit; `false` if none is left.
     pub(super) fn look(&self) -> bool {
         self.looks(1)
     }
 
-    /// Takes so many looks; `false` if there are fewer left.
+    /// Charges this number of visits; `false` if fewer are left.
     pub(super) fn looks(&self, count: usize) -> bool {
         let left = self.left.get().checked_sub(count);
         self.left.set(left.unwrap_or_default());
         left.is_some()
     }
 
-    /// What a schema is behind its references; `None` where it is no object, or they lead too far.
+    /// Follows the references of a schema. Returns `None` if the target is not an object, or if
+    /// there are too many references in a row.
     pub(super) fn resolved(&self, schema: &'a Value) -> Option<&'a Map<String, Value>> {
         resolved(self.root, schema)
     }
 
-    /// The types that values of a schema can have; all of them if there are no looks left.
+    /// Returns the types that values of a schema can have; all types if no visits are left.
     pub(super) fn types(&self, schema: &'a Value) -> TypeSet {
         self.types_within(schema, DEPTH)
     }
@@ -155,7 +156,7 @@ fn resolved<'a>(root: &'a Value, schema: &'a Value) -> Option<&'a Map<String, Va
     None
 }
 
-/// The schema of the item with this number.
+/// Returns the schema of the item with this index.
 pub(super) fn item(schema: &Map<String, Value>, number: usize) -> Option<&Value> {
     let prefix = match (schema.get("prefixItems"), schema.get("items")) {
         (Some(Value::Array(prefix)), _) | (None, Some(Value::Array(prefix))) => prefix.as_slice(),
@@ -167,7 +168,7 @@ pub(super) fn item(schema: &Map<String, Value>, number: usize) -> Option<&Value>
     })
 }
 
-/// Whether an object must have a member.
+/// Returns whether an object must have a member.
 pub(super) fn is_required(schema: &Map<String, Value>, name: &str) -> bool {
     let required = schema.get("required").and_then(Value::as_array);
     required.is_some_and(|names| names.iter().any(|required| required == name))

@@ -1,4 +1,4 @@
-//! The secrets of the callers that made the last calls.
+//! Cache of the secrets of recent callers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,25 +9,26 @@ use crate::opened::CallSecrets;
 use crate::secrets::SecretFinder;
 use crate::watched::WatchedFile;
 
-/// Callers whose secrets are kept.
+/// Maximum number of callers whose secrets are cached.
 const CALLERS: usize = 256;
 
-/// Bytes of memory that the searches for their secrets take together.
+/// Maximum total memory of the search automata of cached callers, in bytes.
 const MEMORY: usize = 16 << 20;
 
-/// The secrets of one caller.
+/// Secrets of one caller.
 pub(crate) struct CallerSecrets {
-    /// Their files, in the order of the secrets.
+    /// Files of the caller, in the order of the secrets.
     pub(crate) files: Vec<WatchedFile>,
-    /// What finds their values; `None` if there are none.
+    /// Finder of the secret values; `None` if there are none.
     pub(crate) finder: Option<Arc<SecretFinder>>,
-    /// What a call gets, made of them and of the shared secrets with this number.
+    /// Secrets for a call, built from these and from the version of the shared secrets that the
+    /// number identifies.
     pub(crate) opened: Option<(u64, Arc<CallSecrets>)>,
     used: u64,
 }
 
 impl CallerSecrets {
-    /// Secrets in these files, none of which has been read.
+    /// Creates secrets in these files, which have not been read yet.
     pub(crate) fn new(files: Vec<WatchedFile>) -> Self {
         Self { files, finder: None, opened: None, used: 0 }
     }
@@ -37,7 +38,7 @@ impl CallerSecrets {
     }
 }
 
-/// The secrets of the callers that made the last calls. Those of others are read again.
+/// Cache of the secrets of recent callers. The secrets of other callers are read again.
 #[derive(Default)]
 pub(crate) struct CallerCache {
     known: BTreeMap<CallerIdentity, CallerSecrets>,
@@ -45,12 +46,13 @@ pub(crate) struct CallerCache {
 }
 
 impl CallerCache {
-    /// Takes out what is known of a caller.
+    /// Removes and returns the secrets of a caller.
     pub(crate) fn take(&mut self, caller: &CallerIdentity) -> Option<CallerSecrets> {
         self.known.remove(caller)
     }
 
-    /// Keeps it as that of the last caller, and forgets those that made no call for longest if it is too much.
+    /// Inserts the secrets of the most recent caller. Evicts the least recently used callers if the
+    /// cache is full.
     pub(crate) fn keep(&mut self, caller: CallerIdentity, mut own: CallerSecrets) {
         self.clock += 1;
         own.used = self.clock;

@@ -1,4 +1,4 @@
-//! Secrets that the host adds to a plugin's requests. The guest never has them.
+//! Secrets that the host adds to a plugin's requests. The guest never receives them.
 
 use std::fmt;
 
@@ -13,13 +13,13 @@ use zeroize::Zeroizing;
 use crate::value::SecretValue;
 use crate::withheld::WithheldCredential;
 
-/// The characters that a query parameter can have as they are (RFC 3986, section 2.3).
+/// Characters that are not encoded in a query parameter (RFC 3986, section 2.3).
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// Most bytes of a URL. HTTP libraries read no longer ones.
+/// Maximum length of a URL, in bytes: the limit of HTTP libraries.
 const URL: usize = (u16::MAX - 1) as usize;
 
-/// Headers that are about one connection or frame the message. The host sets them, or removes them.
+/// Headers that concern one connection or frame the message. The host sets or removes them.
 const RESERVED: [&str; 9] = [
     "connection",
     "content-length",
@@ -32,28 +32,29 @@ const RESERVED: [&str; 9] = [
     "upgrade",
 ];
 
-/// Which requests carry a secret, and how.
+/// Rule that states which requests carry a secret, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CredentialRule {
     origins: Vec<OriginPattern>,
     place: CredentialPlace,
 }
 
-/// Where a request carries it.
+/// Place of a secret in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum CredentialPlace {
-    /// The header, and what stands before and after the secret in it.
+    /// Header, with the text before and after the secret.
     Header(HeaderName, String, String),
-    /// The encoded name of a query parameter.
+    /// Percent-encoded name of a query parameter.
     Query(String),
 }
 
 impl CredentialRule {
-    /// Requests to `origins` carry the secret as this header. `format` is the header's value, with `{}` for the secret.
+    /// Creates a rule by which requests to `origins` carry the secret in this header. `format` is
+    /// the header's value, with `{}` in place of the secret.
     ///
     /// # Errors
     ///
-    /// The header cannot have this name or value.
+    /// Returns an error if the name or value of the header is invalid.
     pub fn in_header(origins: Vec<OriginPattern>, header: &str, format: &str) -> Result<Self, String> {
         let name: HeaderName = header.parse().map_err(|_| format!("{header:?} is not the name of a header"))?;
         if RESERVED.contains(&name.as_str()) || name.as_str().starts_with("proxy-") {
@@ -66,17 +67,17 @@ impl CredentialRule {
         Ok(Self { origins, place: CredentialPlace::Header(name, before.to_owned(), after.to_owned()) })
     }
 
-    /// Requests to `origins` carry the secret as this query parameter.
+    /// Creates a rule by which requests to `origins` carry the secret in this query parameter.
     pub fn in_query(origins: Vec<OriginPattern>, parameter: &str) -> Self {
         Self { origins, place: CredentialPlace::Query(encoded(parameter).to_string()) }
     }
 
-    /// The origins.
+    /// Returns the origins.
     pub fn origins(&self) -> &[OriginPattern] {
         &self.origins
     }
 
-    /// Whether requests can carry this value.
+    /// Checks whether requests can carry this value.
     pub(crate) fn check(&self, value: &SecretValue) -> Result<(), String> {
         match &self.place {
             CredentialPlace::Header(..) if HeaderValue::from_str(value.as_str()).is_err() => {
@@ -87,7 +88,8 @@ impl CredentialRule {
     }
 }
 
-/// How and where, such as `the header authorization, at https://api.example.com`.
+/// Writes the place and the origins, such as `the header authorization, at
+/// https://api.example.com`.
 impl fmt::Display for CredentialRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
@@ -99,12 +101,12 @@ impl fmt::Display for CredentialRule {
     }
 }
 
-/// A secret that requests of one call carry to some origins.
+/// Secret that the requests of one call carry to some origins.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RequestCredential {
     name: String,
     carried: CredentialRule,
-    /// The caller whose own it is; `None` if all callers share it.
+    /// Caller that owns the secret; `None` if all callers share it.
     caller: Option<CallerIdentity>,
     value: SecretValue,
 }
@@ -114,16 +116,16 @@ impl RequestCredential {
         Self { name: name.to_owned(), carried, caller, value }
     }
 
-    /// Whether requests to this origin carry it.
+    /// Returns whether requests to this origin carry the secret.
     pub(crate) fn is_for(&self, origin: &UrlOrigin) -> bool {
         self.carried.origins.iter().any(|pattern| pattern.covers(origin))
     }
 
-    /// Adds it to a request, in the place of whatever the guest put there.
+    /// Adds the secret to a request, and replaces a value that the guest set.
     ///
     /// # Errors
     ///
-    /// The request has no room for it, and is unchanged.
+    /// Returns an error if the request cannot carry the secret. The request is then unchanged.
     pub(crate) fn add_to<B>(&self, request: &mut Request<B>) -> Result<(), WithheldCredential> {
         let text = self.value.as_str();
         match &self.carried.place {
@@ -132,7 +134,8 @@ impl RequestCredential {
                 for part in [before, text, after] {
                     whole.push_str(part);
                 }
-                // The copy that is sent is the HTTP library's, which does not overwrite it.
+                // The HTTP library owns the value that is sent, and does not overwrite it in
+                // memory.
                 let mut value =
                     HeaderValue::from_str(&whole).map_err(|_| WithheldCredential::Unusable(self.name.clone()))?;
                 value.set_sensitive(true);
@@ -148,17 +151,17 @@ impl RequestCredential {
         Ok(())
     }
 
-    /// Appends what separates the connections that carry it from all others: equal for equal values of the same caller
-    /// in the same place.
+    /// Appends the part of the connection pool's key that separates connections with this secret
+    /// from all others. It is equal for equal values of the same caller in the same place.
     pub(crate) fn key(&self, key: &mut Zeroizing<Vec<u8>>) {
         let caller = self.caller.as_ref().map_or("", CallerIdentity::as_str);
         let parts = [self.name.as_bytes(), caller.as_bytes(), self.value.as_str().as_bytes()];
-        // Space first: growing would leave a copy behind.
+        // Preallocate the space, because growing would leave a copy of the secret in memory.
         let space = parts.iter().map(|part| part.len() + size_of::<usize>()).sum::<usize>();
         let mut grown = Zeroizing::new(Vec::with_capacity(key.len() + space));
         grown.extend_from_slice(key);
         for part in parts {
-            // With their lengths, so that no two lists of parts are the same text.
+            // Include the lengths, so that different lists of parts never have the same key.
             grown.extend_from_slice(&part.len().to_le_bytes());
             grown.extend_from_slice(part);
         }
@@ -170,7 +173,8 @@ fn encoded(text: &str) -> percent_encoding::PercentEncode<'_> {
     utf8_percent_encode(text, UNRESERVED)
 }
 
-/// The URI with one parameter of this name, the last. `None` if it would be too long.
+/// Returns the URI with exactly one parameter of this name, at the end. `None` if it would be too
+/// long.
 fn with_parameter(uri: &Uri, name: &str, value: &str) -> Option<Uri> {
     let is_other = |pair: &&str| {
         let own = pair.split('=').next().unwrap_or_default().replace('+', " ");
@@ -198,7 +202,8 @@ fn with_parameter(uri: &Uri, name: &str, value: &str) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
-/// What it is for, without its value: `github_token as the header authorization, at https://api.github.com`.
+/// Writes the purpose without the value: `github_token as the header authorization, at
+/// https://api.github.com`.
 impl fmt::Display for RequestCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} as {}", self.name, self.carried)

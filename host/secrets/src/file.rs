@@ -1,4 +1,5 @@
-//! Reads the file of a secret: one that only the server's user can read, and that no link leads to.
+//! Reads secret files, which only the server's user can access, and whose paths contain no symbolic
+//! links.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,23 +13,25 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 use zeroize::Zeroizing;
 
-/// How each folder on the way is opened.
+/// Flags for opening each directory on the path.
 const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
 
-/// How the file is opened. Without `NONBLOCK`, a FIFO without a writer would block the thread.
+/// Flags for opening the file. Without `NONBLOCK`, a FIFO without a writer would block the thread.
 const LAST: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
-/// The time in which a file can change twice without a trace in its times, which some file systems keep in seconds.
+/// Period in which a file can change twice without a change of its timestamps. Some file systems
+/// store timestamps in seconds.
 const TICK: Duration = Duration::from_secs(2);
 
-/// A file as it was seen: whatever is done to it, one of these differs.
+/// Metadata of a file. Every change of the file changes at least one member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SecretFileStamp {
     place: (u64, u64),
     size: u64,
     times: [(i64, i64); 2],
     owner: (u32, u32),
-    /// Whether it had not changed for some time when it was read. Otherwise it may have changed since without a trace.
+    /// True if the file had not changed for some time when it was read. Otherwise, a later change
+    /// may have left the timestamps unchanged.
     pub(crate) is_old: bool,
 }
 
@@ -48,27 +51,27 @@ impl SecretFileStamp {
         }
     }
 
-    /// Whether a file that is this one now is what it was then.
+    /// Returns whether the file is unchanged, given its current stamp.
     fn is_still(&self, now: &Self) -> bool {
         self.is_old && Self { is_old: true, ..now.clone() } == *self
     }
 }
 
-/// What became of a file since it was read.
+/// Result of reading a file again.
 #[derive(Debug)]
 pub(crate) enum FileChange {
-    /// It is the same.
+    /// The file is unchanged.
     Same,
-    /// Its content, at most as long as was asked for.
+    /// Content of the file, within the requested size limit.
     Content(SecretFileStamp, Zeroizing<Vec<u8>>),
 }
 
-/// Reads the file `path`, below which nothing is followed that is a link; what it has of `base` is followed. It has at
-/// most `most` bytes. Blocks.
+/// Reads the file `path` of at most `most` bytes. Follows symbolic links only in the part of the
+/// path that `base` contains. Blocks.
 ///
 /// # Errors
 ///
-/// The end of a sentence about the file.
+/// Returns the end of a sentence about the file.
 pub(crate) fn read(
     base: &Path,
     path: &Path,
@@ -82,7 +85,7 @@ pub(crate) fn read(
     if known.is_some_and(|known| known.is_still(&stamp)) {
         return Ok(FileChange::Same);
     }
-    // Never moved to a larger place, which would leave a copy behind.
+    // Preallocate the buffer, because growing it would leave a copy of the secret in memory.
     let mut content = Zeroizing::new(Vec::with_capacity(most.saturating_add(1)));
     let bound = most as u64 + 1;
     let read = file.by_ref().take(bound).read_to_end(&mut content);
@@ -93,25 +96,26 @@ pub(crate) fn read(
     Ok(FileChange::Content(stamp, content))
 }
 
-/// Most bytes of a file that [`secret_file`] reads.
+/// Maximum size of a file that [`secret_file`] reads, in bytes.
 const MOST: usize = 64 << 10;
 
-/// The content of a file of the operator that has a secret, with the checks that the files of plugins' secrets have: it is a
-/// regular file of this user, which nobody else can read or write. Links on the way to its folder are followed, because the
-/// operator chose that folder; the file itself is no link. Blocks.
+/// Reads a secret file of the operator, with the same checks as for plugins' secrets: it must be a
+/// regular file that this user owns and that no other user can read or write. Follows symbolic
+/// links to its directory, because the operator chose the directory; the file itself must not be a
+/// link. Blocks.
 ///
 /// # Errors
 ///
-/// The end of a sentence about the file.
+/// Returns the end of a sentence about the file.
 pub fn secret_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, String> {
     match read(path.parent().unwrap_or(Path::new("")), path, MOST, None)? {
         FileChange::Content(_, content) => Ok(content),
-        // Nothing was known of it.
+        // Cannot occur without a previous stamp.
         FileChange::Same => Err("cannot be read".to_owned()),
     }
 }
 
-/// Whether the file may hold a secret.
+/// Checks that the file may contain a secret.
 fn check(stat: &Stat, most: usize) -> Result<(), String> {
     if !FileType::from_raw_mode(stat.st_mode).is_file() {
         return Err("is not a regular file".to_owned());
@@ -133,7 +137,7 @@ fn too_large(most: usize) -> String {
     format!("is larger than {} KiB", most >> 10)
 }
 
-/// Opens a file, each folder on the way through the handle of the one before it.
+/// Opens a file. Opens each directory on the path through the handle of its parent.
 fn open(base: &Path, path: &Path) -> Result<OwnedFd, String> {
     let (start, rest) = match path.strip_prefix(base) {
         Ok(rest) if base.as_os_str().is_empty() && path.is_relative() => (Path::new("."), rest),
@@ -156,7 +160,7 @@ fn open(base: &Path, path: &Path) -> Result<OwnedFd, String> {
     openat(&folder, *last, LAST, Mode::empty()).map_err(|error| because(&folder, last, error))
 }
 
-/// Why `name` was not opened.
+/// Returns the reason that `name` was not opened.
 fn because(folder: &OwnedFd, name: &OsStr, error: Errno) -> String {
     let is_link = || {
         let found = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
@@ -172,7 +176,7 @@ fn unusable(error: Errno) -> String {
     match error {
         Errno::NOENT | Errno::NOTDIR => "does not exist".to_owned(),
         Errno::ACCESS => "cannot be opened by the server: permission denied".to_owned(),
-        // A socket, or a device that is not there.
+        // A socket, or a missing device.
         Errno::NXIO | Errno::NODEV => "is not a regular file".to_owned(),
         error => format!("cannot be opened: {}", io::Error::from(error).kind()),
     }
@@ -242,7 +246,7 @@ mod tests {
         assert_eq!(content(&base, "largest").unwrap().len(), 1 << 10);
         assert!(content(&base, &"x".repeat(300)).unwrap_err().starts_with("cannot be opened"));
         assert!(content(&base, "a\0b").unwrap_err().starts_with("cannot be opened"));
-        // The way to the plugin folder is the operator's own.
+        // The operator chose the path of the plugin folder, so links are allowed in it.
         symlink(&base, root.path().join("linked")).unwrap();
         assert_eq!(content(&root.path().join("linked"), "good").unwrap(), "value");
     }
@@ -264,7 +268,7 @@ mod tests {
         put(&path, "value", 0o600);
         let look = |known: Option<&SecretFileStamp>| read(root.path(), &path, 100, known).unwrap();
         let FileChange::Content(mut stamp, _) = look(None) else { panic!("nothing was known") };
-        // It has just been written: in the same moment it may be written again.
+        // The file was just written, and may be written again within the same timestamp.
         assert!(!stamp.is_old && matches!(look(Some(&stamp)), FileChange::Content(..)));
         stamp.is_old = true;
         assert!(matches!(look(Some(&stamp)), FileChange::Same));

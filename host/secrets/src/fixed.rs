@@ -1,4 +1,4 @@
-//! The values of sources that are asked once, when a plugin is loaded.
+//! Values of sources that are read once, when a plugin is loaded.
 
 use std::path::Path;
 
@@ -11,16 +11,17 @@ use crate::secret::SecretSpec;
 use crate::source::{KEYRING, SecretSource};
 use crate::value::SecretValue;
 
-/// The values of the secrets whose sources are asked once, in the order of the secrets. `None` for all others.
+/// Values of the secrets whose sources are read once, in the order of the secrets. `None` for all
+/// others.
 #[derive(Clone, Debug, Default)]
 pub struct FixedSecrets(pub(crate) Vec<Option<Result<SecretValue, NoValue>>>);
 
-/// Why a source has no value, as the end of a sentence about it.
+/// Reason that a source has no value, as the end of a sentence about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoValue {
-    /// It has none.
+    /// The source has no value.
     Absent(String),
-    /// It has one that cannot be a secret.
+    /// The value is not valid as a secret.
     Wrong(String),
 }
 
@@ -32,8 +33,9 @@ impl NoValue {
 }
 
 impl FixedSecrets {
-    /// Reads the environment, and runs the programs, all at once, in the plugin folder `base` and by way of `programs`.
-    /// `variable` reads an environment variable; `place` is the file name of the grant. Must run on a runtime of tokio.
+    /// Reads the environment and runs all programs concurrently, in the plugin folder `base` and
+    /// through `programs`. `variable` reads an environment variable; `place` is the file name of
+    /// the grant. Must run on a Tokio runtime.
     pub async fn fetch(
         secrets: &[SecretSpec],
         (place, base): (&str, &Path),
@@ -64,19 +66,21 @@ impl FixedSecrets {
         Self(values)
     }
 
-    /// Whether taking these values needs programs, which may take seconds.
+    /// Returns whether fetching the values runs programs, which may take seconds.
     pub fn needs_programs(secrets: &[SecretSpec]) -> bool {
         secrets.iter().any(|secret| matches!(secret.source, SecretSource::Keyring { .. } | SecretSource::Command(_)))
     }
 
-    /// For tests without a machine: each secret that is not in a file has the value that `value` returns for its name.
+    /// Creates test values: each secret that is not in a file has the value that `value` returns
+    /// for its name.
     pub fn supposed(secrets: &[SecretSpec], value: impl Fn(&str) -> Option<String>) -> Self {
         let of = |secret: &SecretSpec| secret.source.is_fixed().then(|| of_variable(value(&secret.name)));
         Self(secrets.iter().map(of).collect())
     }
 }
 
-/// The value of an environment variable, or why it has none as the end of a sentence about it.
+/// Parses the value of an environment variable. Returns the reason that there is none as the end of
+/// a sentence about the variable.
 fn of_variable(value: Option<String>) -> Result<SecretValue, NoValue> {
     match value.map(Zeroizing::new) {
         Some(value) if !value.trim().is_empty() => SecretValue::parse(value.as_bytes()).map_err(NoValue::Wrong),
@@ -84,7 +88,7 @@ fn of_variable(value: Option<String>) -> Result<SecretValue, NoValue> {
     }
 }
 
-/// What a program returned.
+/// Parses the output of a program.
 fn of_program(
     output: Result<Zeroizing<Vec<u8>>, ProgramFailure>,
     source: &SecretSource,

@@ -1,22 +1,27 @@
-//! The secrets of a plugin: where their values come from, which requests carry them, and their redaction.
+//! Secrets of a plugin: the sources of their values, the requests that carry them, and their
+//! redaction.
 //!
-//! A grant names each [`SecretSpec`] with its [`SecretSource`]. When the plugin is loaded, [`FixedSecrets::fetch`] takes the values of
-//! those sources that are asked once: environment variables, programs, the keyring. A [`SecretVault`] holds them, and reads
-//! the files. Before each call, [`SecretVault::open`] looks whether a file has changed, and returns what this call works
-//! with: [`CallSecrets`] redacts the values ([`SecretFilter`]), and adds them to requests ([`RequestCredential`]). A call keeps what it
-//! opened, so that a value that is replaced meanwhile is still redacted in what the call says.
+//! A grant names each [`SecretSpec`] with its [`SecretSource`]. When the plugin is loaded,
+//! [`FixedSecrets::fetch`] fetches the values of the sources that are read once: environment
+//! variables, programs, the keyring. A [`SecretVault`] stores these values and reads the files.
+//! Before each call, [`SecretVault::open`] checks whether a file has changed, and returns the
+//! [`CallSecrets`] of this call. They redact the values ([`SecretFilter`]) and add them to requests
+//! ([`RequestCredential`]). A call retains its secrets, so that a value that is replaced during the
+//! call is still redacted in the call's output.
 //!
-//! A source of a caller ([`SecretSource::CallerFolder`]) has a value for each [`CallerIdentity`](toolbay_model::CallerIdentity). It is
-//! read when that caller makes a call, and no other caller gets it. Where there is no value, no request is sent without
-//! it: [`CallSecrets::add_to`] says why.
+//! A source of a caller ([`SecretSource::CallerFolder`]) has a value for each
+//! [`CallerIdentity`](toolbay_model::CallerIdentity). It is read when that caller makes a call, and
+//! is not available to other callers. A request that requires a missing value is not sent;
+//! [`CallSecrets::add_to`] returns the reason.
 //!
-//! Values are overwritten when they are dropped ([`SecretValue`]). What cannot be: the search automaton, whose states follow
-//! from the values; the header or URL of a request, which belongs to the HTTP library from then on; and the
-//! environment of this process.
+//! Values are overwritten when they are dropped ([`SecretValue`]). Exceptions are the search
+//! automaton, whose states are derived from the values; the header or URL of a request, which the
+//! HTTP library owns after sending; and the environment of this process.
 //!
-//! [`ProgramRunner`] says which process starts programs: a server that has confined itself has another one do it.
+//! [`ProgramRunner`] selects the process that starts programs: a confined server delegates this to
+//! another process.
 //!
-//! This crate reads files and starts programs. It knows nothing of wasmtime, MCP or TOML.
+//! This crate reads files and starts programs. It does not depend on wasmtime, MCP or TOML.
 
 mod callers;
 mod credential;

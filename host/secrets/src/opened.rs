@@ -1,4 +1,4 @@
-//! The secrets of one call.
+//! Secrets of one call.
 
 use std::sync::Arc;
 
@@ -10,23 +10,24 @@ use crate::credential::RequestCredential;
 use crate::secrets::SecretFilter;
 use crate::withheld::WithheldCredential;
 
-/// The secrets of one call: to redact, and to add to its requests. They stay the same until it ends.
+/// Secrets of one call, for redaction and for its requests. They do not change during the call.
 #[derive(Debug, Default)]
 pub struct CallSecrets {
-    /// Those to redact.
+    /// Secrets to redact.
     pub secrets: Arc<SecretFilter>,
     pub(crate) credentials: Vec<RequestCredential>,
-    /// Those that requests to these origins should carry, and that have no value.
+    /// Origins whose requests require a secret without a value, and the reason that it has none.
     pub(crate) withheld: Vec<(Vec<OriginPattern>, WithheldCredential)>,
 }
 
 impl CallSecrets {
-    /// Adds the secrets that a request to `origin` carries. Returns what separates its connections from those of
-    /// others; empty if it carries none.
+    /// Adds the secrets that a request to `origin` carries. Returns the key that separates its
+    /// connections from others; empty if the request carries no secret.
     ///
     /// # Errors
     ///
-    /// A secret that it should carry and cannot. The request must not be sent.
+    /// Returns an error if the request cannot carry a required secret. The request must then not be
+    /// sent.
     pub fn add_to<B>(
         &self,
         request: &mut Request<B>,

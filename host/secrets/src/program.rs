@@ -1,4 +1,4 @@
-//! Runs the program that prints a secret.
+//! Runs programs that print secrets.
 
 use std::fmt;
 use std::io;
@@ -12,14 +12,14 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 use zeroize::Zeroizing;
 
-/// How long a program may run.
+/// Timeout of a program.
 const TIME: Duration = Duration::from_secs(10);
 
-/// Most bytes of a program's output.
+/// Maximum size of a program's output, in bytes.
 pub(crate) const OUTPUT: usize = 64 << 10;
 
-/// The variables of the server that a program gets: what programs need to find their own files and agents. None of
-/// them is a place for secrets.
+/// Environment variables that are passed to a program: those that programs use to find their files
+/// and agents. None of them is intended for secrets.
 const VARIABLES: [&str; 13] = [
     "DBUS_SESSION_BUS_ADDRESS",
     "GNUPGHOME",
@@ -36,8 +36,8 @@ const VARIABLES: [&str; 13] = [
     "XDG_RUNTIME_DIR",
 ];
 
-/// Why a program has no output. The end of a sentence about it. It quotes nothing that the program wrote: that may be
-/// the secret.
+/// Failure of a program, displayed as the end of a sentence about it. It never quotes the program's
+/// output, which may contain the secret.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ProgramFailure {
     Missing,
@@ -46,7 +46,7 @@ pub(crate) enum ProgramFailure {
     Killed,
     Time,
     Output,
-    /// The grant does not name it, or no longer.
+    /// The current grant does not name the program.
     Refused,
     /// The process that starts programs has ended.
     Gone,
@@ -71,8 +71,9 @@ impl fmt::Display for ProgramFailure {
     }
 }
 
-/// What a program, the first of `words`, writes to its standard output with the others as its arguments. It runs in
-/// `folder` without a shell and without input. Dropping the future ends it, and what it started.
+/// Runs a program, the first of `words`, with the other words as arguments, and returns its
+/// standard output. It runs in `folder`, without a shell and without input. Dropping the future
+/// kills the program and its child processes.
 pub(crate) async fn run(words: &[String], folder: &Path) -> Result<Zeroizing<Vec<u8>>, ProgramFailure> {
     run_within(words, folder, TIME).await
 }
@@ -82,7 +83,7 @@ async fn run_within(words: &[String], folder: &Path, time: Duration) -> Result<Z
     let mut command = Command::new(located(program, folder));
     let kept = VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
     command.args(arguments).current_dir(folder).env_clear().envs(kept);
-    // Standard error is not read: it may have anything in it, and any amount of it.
+    // Discard standard error: its content and size are not bounded.
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     command.process_group(0).kill_on_drop(true);
     let child = command.spawn().map_err(|error| match error.kind() {
@@ -92,13 +93,13 @@ async fn run_within(words: &[String], folder: &Path, time: Duration) -> Result<Z
     let mut group = ProcessGroup::of(&child);
     let output = timeout(time, output(child)).await.unwrap_or(Err(ProgramFailure::Time));
     if !matches!(output, Err(ProgramFailure::Time | ProgramFailure::Output)) {
-        // An agent that it started for next time goes on.
+        // Keep an agent that the program started for later use.
         group.0 = None;
     }
     output
 }
 
-/// A relative path of a program is relative to `folder`; a name is looked up in `PATH`.
+/// Resolves a relative path of a program against `folder`. A plain name is looked up in `PATH`.
 fn located(program: &str, folder: &Path) -> PathBuf {
     let is_path = program.contains('/');
     if is_path {
@@ -109,7 +110,7 @@ fn located(program: &str, folder: &Path) -> PathBuf {
 }
 
 async fn output(mut child: Child) -> Result<Zeroizing<Vec<u8>>, ProgramFailure> {
-    // Never moved to a larger place, which would leave a copy behind.
+    // Preallocate the buffer, because growing it would leave a copy of the secret in memory.
     let mut output = Zeroizing::new(Vec::with_capacity(OUTPUT + 1));
     if let Some(stdout) = &mut child.stdout {
         let mut bounded = stdout.take(OUTPUT as u64 + 1);
@@ -128,7 +129,7 @@ async fn output(mut child: Child) -> Result<Zeroizing<Vec<u8>>, ProgramFailure> 
     }
 }
 
-/// The processes of a program, which are ended when this is dropped.
+/// Process group of a program, which is killed when this is dropped.
 struct ProcessGroup(Option<Pid>);
 
 impl ProcessGroup {
@@ -140,7 +141,7 @@ impl ProcessGroup {
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(group) = self.0 {
-            // It fails if they have ended already.
+            // Fails if the processes have already ended.
             let _ended = kill_process_group(group, Signal::KILL);
         }
     }
@@ -187,13 +188,15 @@ mod tests {
         let fifo = folder.path().join("alive");
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
         rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-        // A grandchild holds the FIFO open: the end of the file is the end of its last process.
+        // A grandchild holds the FIFO open: the end of the file marks the end of the program's last
+        // process.
         let script = format!("exec 3<> {0}; sleep 1000 & sleep 1000", fifo.display());
         let ended = shell(&script, Duration::from_millis(100)).await;
         assert_eq!(ended, Err(ProgramFailure::Time));
         let path = fifo.clone();
         let read = tokio::task::spawn_blocking(move || {
-            // With a writer of its own, opening does not wait; dropped, it leaves those of the program, if any.
+            // With its own writer, opening does not block. Dropping the writer leaves only those of
+            // the program, if any.
             let both = std::fs::File::options().read(true).write(true).open(&path).unwrap();
             let mut reader = std::fs::File::open(&path).unwrap();
             drop(both);

@@ -1,8 +1,10 @@
-//! Where the programs that print secrets run: as children of this process, or of another one that has more rights.
+//! Runs programs that print secrets, as children of this process or of a worker process that has
+//! more rights.
 //!
-//! A server that confines itself could not start them any more, and what it starts would be confined as well. So it starts
-//! a process of its own program before that, the worker, and asks it. The worker decides by itself: it starts what the
-//! grants say, which the server cannot write, and nothing else ([`serve`]).
+//! A server that confines itself can no longer start such programs, and its children would be
+//! confined as well. So the server first starts a worker, a process of its own program, and sends
+//! requests to it. The worker decides independently: it starts only the programs that the grants
+//! name, which the server cannot write ([`serve`]).
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,30 +20,31 @@ use zeroize::Zeroizing;
 
 use crate::program::{self, OUTPUT, ProgramFailure};
 
-/// Longest request in bytes: more than the longest grant has.
+/// Maximum size of a request, in bytes: more than the largest grant.
 const REQUEST: usize = 4 << 20;
 
-/// Requests that wait to be sent.
+/// Maximum number of requests that wait to be sent.
 const WAITING: usize = 64;
 
-/// Programs that the worker runs at once.
+/// Maximum number of programs that the worker runs concurrently.
 const RUNNING: usize = 64;
 
 type ProgramOutput = Result<Zeroizing<Vec<u8>>, ProgramFailure>;
 
-/// Who waits for the answer with an id.
+/// Receivers of responses, by request id.
 type OutputWaiter = HashMap<u64, oneshot::Sender<ProgramOutput>>;
 
-/// Where the programs that print secrets run. The default starts them from this process. Clones share the worker.
+/// Runner of programs that print secrets. The default starts them from this process. Clones share
+/// the worker.
 #[derive(Clone, Default)]
 pub struct ProgramRunner(Option<Arc<ProgramWorker>>);
 
 struct ProgramWorker {
-    /// Until the first program is wanted.
+    /// Pipes to the worker, before the first request.
     pipes: Mutex<Option<(ChildStdin, ChildStdout)>>,
-    /// Since then.
+    /// Sender of requests, after the first request.
     asking: OnceLock<mpsc::Sender<(ProgramRequest, oneshot::Sender<ProgramOutput>)>>,
-    /// It ends when its standard input does.
+    /// The worker, which ends when its standard input is closed.
     _child: Child,
 }
 
@@ -55,19 +58,21 @@ impl ProgramRunner {
     ///
     /// # Errors
     ///
-    /// It cannot be started.
+    /// Returns an error if the worker cannot be started.
     pub fn started_by(mut worker: std::process::Command) -> io::Result<Self> {
         use std::os::unix::process::CommandExt as _;
         use std::process::Stdio;
-        // Signals of the terminal are for the server, which may take its time to end.
+        // Detach the worker from terminal signals: the server receives them and may take time to
+        // shut down.
         let mut child =
             worker.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0).spawn()?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         Ok(Self(Some(Arc::new(ProgramWorker { pipes: Mutex::new(pipes), asking: OnceLock::new(), _child: child }))))
     }
 
-    /// What the program, the first of `words`, prints, in the plugin folder `folder`. The grant with the file name `grant`
-    /// names it. Dropping the future ends a program that this process started.
+    /// Runs a program, the first of `words`, in the plugin folder `folder`, and returns its output.
+    /// The grant with the file name `grant` names the program. Dropping the future kills a program
+    /// that this process started.
     pub(crate) async fn run(&self, grant: &str, words: &[String], folder: &Path) -> ProgramOutput {
         let Some(worker) = &self.0 else { return program::run(words, folder).await };
         let asking = worker.asking().map_err(|error| ProgramFailure::Start(error.kind().to_string()))?;
@@ -85,7 +90,7 @@ impl fmt::Debug for ProgramRunner {
 }
 
 impl ProgramWorker {
-    /// What sends requests. Must be called on a runtime of tokio.
+    /// Returns the sender of requests. Must be called on a Tokio runtime.
     fn asking(&self) -> io::Result<&mpsc::Sender<(ProgramRequest, oneshot::Sender<ProgramOutput>)>> {
         let pipes = locked(&self.pipes).take();
         if let Some((input, output)) = pipes {
@@ -95,14 +100,14 @@ impl ProgramWorker {
             let pending = PendingPrograms::default();
             tokio::spawn(hear(output, pending.clone()));
             tokio::spawn(ask(input, receiver, pending));
-            // Set once, because the pipes are taken once.
+            // Cannot be set already, because the pipes are taken only once.
             drop(self.asking.set(sender));
         }
         self.asking.get().ok_or_else(|| io::ErrorKind::BrokenPipe.into())
     }
 }
 
-/// Who waits for which answer; `None` once none can come any more.
+/// Waiting requests; `None` after the worker has ended.
 #[derive(Clone)]
 struct PendingPrograms(Arc<Mutex<Option<OutputWaiter>>>);
 
@@ -112,7 +117,7 @@ impl Default for PendingPrograms {
     }
 }
 
-/// Sends requests until nobody has one, or the worker has ended.
+/// Sends requests until all senders are dropped or the worker ends.
 async fn ask(
     mut worker: impl AsyncWrite + Unpin,
     mut requests: mpsc::Receiver<(ProgramRequest, oneshot::Sender<ProgramOutput>)>,
@@ -139,23 +144,23 @@ async fn ask(
     }
 }
 
-/// Takes in answers until the worker ends. Whoever still waits then learns of that.
+/// Receives responses until the worker ends. Requests that still wait then fail.
 async fn hear(mut worker: impl AsyncRead + Unpin, pending: PendingPrograms) {
     while let Ok((id, output)) = read_answer(&mut worker).await {
         let waiting = locked(&pending.0).as_mut().and_then(|waiting| waiting.remove(&id));
-        // Whoever wanted it may have gone.
+        // Fails if the caller no longer waits.
         waiting.map(|answer| answer.send(output));
     }
     drop(locked(&pending.0).take());
 }
 
-/// Answers requests from `input` on `output` until `input` ends, and then ends the programs that still run. They run in the
-/// plugin folder `folder`. `allowed` says whether the grant with this file name names this program, with these arguments;
-/// it may block.
+/// Handles requests from `input` and writes responses to `output` until `input` ends. Then kills
+/// the programs that still run. Programs run in the plugin folder `folder`. `allowed` returns
+/// whether the grant with this file name names this program with these arguments; it may block.
 ///
 /// # Errors
 ///
-/// A request is invalid.
+/// Returns an error if a request is invalid.
 pub async fn serve(
     mut input: impl AsyncRead + Unpin,
     mut output: impl AsyncWrite + Unpin + Send + 'static,
@@ -194,12 +199,13 @@ pub async fn serve(
             let output = if fine { program::run(&words, &folder).await } else { Err(ProgramFailure::Refused) };
             drop(answers.send((id, output)).await);
         });
-        // Those that have ended.
+        // Remove finished tasks.
         while running.try_join_next().is_some() {}
     }
 }
 
-/// An answer: the id, what came of it, the exit code, and the output or a text with its length.
+/// Writes a response: the id, the kind of outcome, the exit code, and the length and bytes of the
+/// output or of an error message.
 async fn write_answer(to: &mut (impl AsyncWrite + Unpin), id: u64, output: ProgramOutput) -> io::Result<()> {
     let (kind, code, bytes) = match output {
         Ok(output) => (0, 0, output),
@@ -225,7 +231,7 @@ async fn read_answer(from: &mut (impl AsyncRead + Unpin)) -> io::Result<(u64, Pr
     if length > OUTPUT {
         return Err(io::ErrorKind::InvalidData.into());
     }
-    // Never moved to a larger place, which would leave a copy behind.
+    // Allocate the exact size, because growing would leave a copy of the secret in memory.
     let mut bytes = Zeroizing::new(vec![0; length]);
     from.read_exact(&mut bytes).await?;
     let output = match kind {
@@ -242,7 +248,7 @@ async fn read_answer(from: &mut (impl AsyncRead + Unpin)) -> io::Result<(u64, Pr
     Ok((id, output))
 }
 
-// Held for a few instructions and never across an await.
+// Locks a mutex that is held only briefly and never across an await.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -255,7 +261,7 @@ mod tests {
 
     type Asking = mpsc::Sender<(ProgramRequest, oneshot::Sender<ProgramOutput>)>;
 
-    /// What asks a worker in this process, and the worker.
+    /// Returns a runner and a worker that runs in this process.
     fn connected(
         allowed: impl Fn(&str, &[String]) -> bool + Send + Sync + 'static,
     ) -> (Asking, tokio::task::JoinHandle<io::Result<()>>) {
@@ -289,7 +295,7 @@ mod tests {
         assert_eq!(run(&asking, "a.toml", "exit -1").await, Err(ProgramFailure::Status(2)));
         assert_eq!(run(&asking, "a.toml", "kill -9 $$").await, Err(ProgramFailure::Killed));
         assert_eq!(run(&asking, "a.toml", "yes").await, Err(ProgramFailure::Output));
-        // Several at once, which end in another order.
+        // Concurrent programs, which end in another order.
         let (slow, quick) = tokio::join!(
             run(&asking, "a.toml", "read x < /dev/null; sleep 0.1; echo slow"),
             run(&asking, "a.toml", "echo quick")

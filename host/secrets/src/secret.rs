@@ -1,21 +1,21 @@
-//! A secret as a grant names it.
+//! Secret as specified by a grant.
 
 use crate::credential::CredentialRule;
 use crate::source::SecretSource;
 
-/// A secret as a grant names it, without its value.
+/// Secret as specified by a grant, without its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretSpec {
-    /// Its name in the grant.
+    /// Name of the secret in the grant.
     pub name: String,
-    /// Where its value comes from.
+    /// Source of the value.
     pub source: SecretSource,
-    /// Which requests carry it; `None` if it is only redacted.
+    /// Rule for requests that carry the secret; `None` if it is only redacted.
     pub carried: Option<CredentialRule>,
 }
 
 impl SecretSpec {
-    /// What is lost without a value.
+    /// Describes the consequence of a missing value.
     pub(crate) fn lost(&self) -> &'static str {
         match self.carried {
             Some(_) => "so requests to its origins are denied",

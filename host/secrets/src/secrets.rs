@@ -1,4 +1,4 @@
-//! Secrets: finds the operator's secret values in everything that a plugin says, and redacts them.
+//! Finds and redacts the operator's secret values in the output of plugins.
 
 mod reading;
 
@@ -18,77 +18,79 @@ use zeroize::Zeroizing;
 use self::reading::TextReading;
 use crate::value::SecretValue;
 
-/// How often escapes with a backslash are undone: JSON in JSON in JSON.
+/// Maximum number of nested backslash escapes that are decoded: JSON in JSON in JSON.
 const ESCAPED: u32 = 3;
 
-/// How often percent-encoding is undone: a URL in the query of another.
+/// Maximum number of nested percent-encodings that are decoded: a URL in the query of another URL.
 const ENCODED: u32 = 2;
 
-/// Shortest line of a multi-line secret that is redacted on its own, in bytes.
+/// Minimum length of a line of a multi-line secret that is redacted separately, in bytes.
 const SHORTEST_LINE: usize = 16;
 
-/// The characters that percent-encoding leaves unchanged (RFC 3986, section 2.3).
+/// Characters that percent-encoding leaves unchanged (RFC 3986, section 2.3).
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// The same for JavaScript's `encodeURIComponent`.
+/// Characters that JavaScript's `encodeURIComponent` leaves unchanged.
 const COMPONENT: &AsciiSet = &UNRESERVED.remove(b'!').remove(b'*').remove(b'\'').remove(b'(').remove(b')');
 
-/// Bytes of all patterns up to which a search may use a table with a row for each of them. It takes half a kilobyte for
-/// a byte; the usual search, which is half as fast, takes a dozen bytes.
+/// Maximum total size of patterns for which the search uses a DFA, in bytes. A DFA takes about 512
+/// bytes for each pattern byte. The contiguous NFA is half as fast and takes about 12.
 const TABLE: usize = 4 << 10;
 
-/// No secrets.
+/// Filter without secrets.
 static NONE: SecretFilter = SecretFilter { finders: Vec::new() };
 
 /// Named secrets, and a search for all of them at once.
 ///
-/// It finds each value in plain text, in base64 at any offset, in hexadecimal, percent-encoded, and escaped as in JSON.
-/// A plugin that can read a secret can encode it in other ways: redaction prevents accidents, not attacks.
+/// The filter finds values in plain text, in base64 at any offset, in hexadecimal, percent-encoded,
+/// and escaped as in JSON. A plugin that can read a secret can encode it in other ways: redaction
+/// prevents accidents, not attacks.
 #[derive(Clone, Default)]
 pub struct SecretFilter {
-    /// Those of all callers, and those of one.
+    /// Finder of shared secrets, and finder of a caller's secrets.
     finders: Vec<Arc<SecretFinder>>,
 }
 
-/// A search for some secrets. The automaton's states follow from the patterns, and are not overwritten when it is
-/// dropped.
+/// Search for some secrets. The states of the automaton are derived from the patterns and are not
+/// overwritten when this is dropped.
 pub(crate) struct SecretFinder {
     search: AhoCorasick,
     patterns: Vec<Zeroizing<Vec<u8>>>,
-    /// What stands for each pattern.
+    /// Replacement text of each pattern.
     marks: Vec<String>,
 }
 
-/// A part of a text that is secret.
+/// Secret part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct SecretMatch {
     range: Range<usize>,
-    /// Its finder and the pattern in it.
+    /// Index of the finder, and of the pattern in it.
     pattern: (usize, usize),
 }
 
 impl SecretFilter {
-    /// No secrets.
+    /// Returns a filter without secrets.
     pub fn none() -> &'static Self {
         &NONE
     }
 
-    /// The secrets with these names and values.
+    /// Creates a filter for secrets with these names and values.
     ///
     /// # Errors
     ///
-    /// They are too long.
+    /// Returns an error if the values are too long.
     pub fn new<'a>(values: impl IntoIterator<Item = (&'a str, &'a SecretValue)>) -> Result<Self, String> {
         Ok(Self::of(SecretFinder::new(values)?.map(Arc::new)))
     }
 
-    /// What these finders find.
+    /// Creates a filter from these finders.
     pub(crate) fn of(finders: impl IntoIterator<Item = Arc<SecretFinder>>) -> Self {
         Self { finders: finders.into_iter().collect() }
     }
 
-    /// A guest's text as others may see it: without control characters, and then without secrets, because what stood
-    /// between two parts of a secret is gone by then. Whoever shortens it does so afterwards.
+    /// Prepares a guest's text for display: removes control characters first and secrets second,
+    /// because control characters may split a secret. Callers must truncate the text only
+    /// afterwards.
     pub fn scrub<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match clean(text) {
             Cow::Borrowed(text) => self.redact(text),
@@ -96,8 +98,8 @@ impl SecretFilter {
         }
     }
 
-    /// [`scrub`](Self::scrub) of a text that was cut off at its end: what may be the beginning of a secret there goes
-    /// too.
+    /// Like [`scrub`](Self::scrub), for a text that was truncated. Also removes a partial secret at
+    /// its end.
     pub fn scrub_beginning(&self, text: &str) -> String {
         let text = clean(text);
         if self.finders.is_empty() {
@@ -107,7 +109,8 @@ impl SecretFilter {
         self.redacted(&text, &self.find(text.as_bytes()), end)
     }
 
-    /// `text` with `[secret:NAME]` in the place of each. It must be [`clean`] already: see [`scrub`](Self::scrub).
+    /// Replaces each secret in `text` with `[secret:NAME]`. The text must already be [`clean`]; see
+    /// [`scrub`](Self::scrub).
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.find(text.as_bytes()).as_slice() {
             [] => Cow::Borrowed(text),
@@ -115,17 +118,17 @@ impl SecretFilter {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether the filter has no secrets.
     pub fn is_empty(&self) -> bool {
         self.finders.is_empty()
     }
 
-    /// Whether `bytes` contains any of the secrets.
+    /// Returns whether `bytes` contains any of the secrets.
     pub fn are_in(&self, bytes: &[u8]) -> bool {
         !self.find(bytes).is_empty()
     }
 
-    /// What is secret in `text`, in order and without overlaps.
+    /// Returns the secret parts of `text`, in order and without overlaps.
     fn find(&self, text: &[u8]) -> Vec<SecretMatch> {
         if self.finders.is_empty() {
             return Vec::new();
@@ -144,7 +147,8 @@ impl SecretFilter {
         in_all_readings(text, ESCAPED, ENCODED, &search)
     }
 
-    /// Where the end of `text` begins that may be the beginning of a secret; its length if there is none.
+    /// Returns the start of a possible partial secret at the end of `text`; the length of `text` if
+    /// there is none.
     fn unfinished(&self, text: &[u8]) -> usize {
         let whole = [TextReading::Unescaped, TextReading::Percent].map(|reading| reading.whole(text)).into_iter().min();
         let text = text.get(..whole.unwrap_or_default()).unwrap_or(text);
@@ -160,15 +164,15 @@ impl SecretFilter {
             });
             starts.min_by_key(|found| found.range.start).into_iter().collect()
         };
-        // All ranges end where the text does, so that they are one.
+        // All ranges end at the end of the text, so they are merged into one.
         in_all_readings(text, ESCAPED, ENCODED, &search).first().map_or(text.len(), |found| found.range.start)
     }
 
-    /// `text` up to `end`, with marks for what was found in it.
+    /// Returns `text` up to `end`, with replacements for the matches.
     fn redacted(&self, text: &str, found: &[SecretMatch], end: usize) -> String {
         let (mut out, mut shown) = (String::new(), 0);
         for SecretMatch { range, pattern } in found.iter().filter(|found| found.range.start < end) {
-            // An escape is whole characters, and a secret is too.
+            // Extend the range to whole characters.
             let start = text.floor_char_boundary(range.start);
             out.push_str(text.get(shown..start).unwrap_or_default());
             let mark = self.finders.get(pattern.0).and_then(|finder| finder.marks.get(pattern.1));
@@ -180,8 +184,8 @@ impl SecretFilter {
     }
 }
 
-/// What `search` finds in `text` as it is and as it can be read otherwise, escapes and percent-encoding undone up to so
-/// many times: in order and without overlaps.
+/// Returns the matches of `search` in `text` and in its decoded readings, in order and without
+/// overlaps. Decodes at most `escaped` levels of escapes and `encoded` levels of percent-encoding.
 fn in_all_readings(
     text: &[u8],
     escaped: u32,
@@ -196,7 +200,8 @@ fn in_all_readings(
             all.append(&mut found);
         }
     };
-    // Lines are wrapped last, and what is in a URL was JSON once at most.
+    // Wrapping is the last encoding step, so undo it only at the outermost level. Content of a URL
+    // is escaped as JSON at most once.
     if escaped == ESCAPED && encoded == ENCODED {
         read(TextReading::Unwrapped, 0, 0);
     }
@@ -209,7 +214,7 @@ fn in_all_readings(
     joined(all)
 }
 
-/// All parts in order, those that overlap as one.
+/// Sorts the matches and merges those that overlap.
 fn joined(mut all: Vec<SecretMatch>) -> Vec<SecretMatch> {
     all.sort_by_key(|found| found.range.start);
     let mut found = Vec::with_capacity(all.len());
@@ -219,7 +224,8 @@ fn joined(mut all: Vec<SecretMatch>) -> Vec<SecretMatch> {
     found
 }
 
-/// Adds a part to those before it. Parts that overlap become one, named by the longest, or by the first.
+/// Appends a match and merges it with overlapping ones. The merged match has the pattern of the
+/// longest one, or of the first if they are equally long.
 fn join(found: &mut Vec<SecretMatch>, mut new: SecretMatch) {
     while let Some(last) = found.pop_if(|last| new.range.start < last.range.end) {
         if last.range.len() >= new.range.len() {
@@ -231,11 +237,11 @@ fn join(found: &mut Vec<SecretMatch>, mut new: SecretMatch) {
 }
 
 impl SecretFinder {
-    /// A search for the secrets with these names and values; `None` if there are none.
+    /// Creates a search for secrets with these names and values; `None` if there are none.
     ///
     /// # Errors
     ///
-    /// They are too long.
+    /// Returns an error if the values are too long.
     pub(crate) fn new<'a>(
         values: impl IntoIterator<Item = (&'a str, &'a SecretValue)>,
     ) -> Result<Option<Self>, String> {
@@ -256,13 +262,13 @@ impl SecretFinder {
         Ok(Some(Self { search, patterns, marks }))
     }
 
-    /// The bytes of memory that it takes.
+    /// Returns the memory use, in bytes.
     pub(crate) fn memory(&self) -> usize {
         self.search.memory_usage() + self.patterns.iter().map(|pattern| pattern.capacity()).sum::<usize>()
     }
 }
 
-/// The marks alone.
+/// Writes only the replacement texts.
 impl fmt::Debug for SecretFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let marks: BTreeSet<&String> = self.finders.iter().flat_map(|finder| &finder.marks).collect();
@@ -270,17 +276,18 @@ impl fmt::Debug for SecretFilter {
     }
 }
 
-/// The forms in which a value is searched for. Each is overwritten when it is dropped.
+/// Returns the patterns for a value. Each is overwritten when it is dropped.
 fn forms(value: &str) -> Vec<Zeroizing<Vec<u8>>> {
     let lines = value.lines().map(str::trim).filter(|line| line.len() >= SHORTEST_LINE);
     let mut forms: Vec<Zeroizing<Vec<u8>>> = Vec::new();
     for text in lines.chain([value]) {
         let bytes = text.as_bytes();
-        // Also where a backslash or a percent sign in front of it makes its escapes read as others.
+        // The escaped form also matches where a preceding backslash or percent sign changes how its
+        // escapes are decoded.
         let json = Zeroizing::new(serde_json::to_string(text).unwrap_or_default());
         let json = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or(text);
         let hexadecimal = Zeroizing::new(hex::encode(bytes));
-        // How HTML forms write a space, whatever else of the text is percent-encoded.
+        // HTML forms write a space as a plus sign, even if other characters are percent-encoded.
         let form = Zeroizing::new(text.replace(' ', "+"));
         let upper = Zeroizing::new(hexadecimal.to_ascii_uppercase());
         let percent = [UNRESERVED, COMPONENT].map(|kept| Zeroizing::new(utf8_percent_encode(text, kept).to_string()));
@@ -300,7 +307,8 @@ fn forms(value: &str) -> Vec<Zeroizing<Vec<u8>>> {
     forms
 }
 
-/// The base64 digits of `padded` that depend neither on its first `before` bytes nor on what could follow it.
+/// Returns the base64 digits of `padded` that depend neither on its first `before` bytes nor on
+/// bytes that may follow.
 fn inner(base64: &str, before: usize, padded: &[u8]) -> Vec<u8> {
     let (start, end) = ((before * 8).div_ceil(6), padded.len() * 8 / 6);
     base64.get(start..end).unwrap_or(base64).as_bytes().to_vec()
@@ -352,7 +360,8 @@ mod tests {
     fn what_is_escaped_and_how_makes_no_difference() {
         let secrets = secrets(&[("token", "a&b<c>/d'e\"f+ g=ü\u{1f600}")]).unwrap();
         let forms = [
-            // As PHP, Go, Python, .NET, Rust, and a URL with digits in either case, a form and a shell write it.
+            // Escapes as written by PHP, Go, Python, .NET and Rust, a URL with digits in either
+            // case, a form and a shell.
             r#"a&b<c>\/d'e\"f+ g=\u00fc\ud83d\ude00"#,
             r#"a\u0026b\u003cc\u003e/d'e\"f+ g=ü😀"#,
             r#"a&b<c>/d'e\"f+ g=\u00fc\ud83d\ude00"#,

@@ -1,44 +1,48 @@
-//! Where the value of a secret comes from.
+//! Sources of secret values.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The program that reads the keyring of the desktop (Secret Service) for the server.
+/// Program that reads the desktop keyring (Secret Service) for the server.
 pub(crate) const KEYRING: &str = "secret-tool";
 
-/// Where the value of a secret comes from.
+/// Source of a secret value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretSource {
-    /// The environment variable of the server with this name.
+    /// Environment variable of the server with this name.
     Environment(String),
-    /// A file, as the grant writes its path: a relative one is relative to the plugin folder.
+    /// File, with the path as written in the grant. Relative paths are relative to the plugin
+    /// folder.
     File(PathBuf),
-    /// The entry of the operator's keyring with these attributes, as `secret-tool` finds it.
+    /// Entry of the operator's keyring with these attributes, as `secret-tool` finds it.
     Keyring {
-        /// Its attribute `service`.
+        /// Attribute `service`.
         service: String,
-        /// Its attribute `username`.
+        /// Attribute `username`.
         user: String,
     },
-    /// What a program writes to its standard output: the program and its arguments.
+    /// Standard output of a program: the program and its arguments.
     Command(Vec<String>),
-    /// A folder with one file for each caller, at the caller's path
-    /// ([`CallerIdentity::path`](toolbay_model::CallerIdentity::path)). As the grant writes it.
+    /// Directory with one file for each caller, at the caller's path
+    /// ([`CallerIdentity::path`](toolbay_model::CallerIdentity::path)). The directory's path is as
+    /// written in the grant.
     CallerFolder(PathBuf),
 }
 
 impl SecretSource {
-    /// The file or folder that it reads or runs, as the grant writes it; `None` if the grant names no path.
+    /// Returns the path of the file, directory or program, as written in the grant; `None` if the
+    /// grant names no path.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::File(path) | Self::CallerFolder(path) => Some(path),
-            // Without a slash it is looked up in `PATH`.
+            // A name without a slash is looked up in `PATH`.
             Self::Command(words) => words.first().filter(|program| program.contains('/')).map(Path::new),
             Self::Environment(_) | Self::Keyring { .. } => None,
         }
     }
 
-    /// The program that prints its value, with its arguments; `None` if none does.
+    /// Returns the program that prints the value, and its arguments; `None` if the source does not
+    /// use a program.
     pub fn words(&self) -> Option<Vec<String>> {
         match self {
             Self::Command(words) => Some(words.clone()),
@@ -49,27 +53,28 @@ impl SecretSource {
         }
     }
 
-    /// The files that decide what the program does that prints its value, where the grant is in `folder`: the program itself,
-    /// and each file among its arguments, such as the script that an interpreter is given. A program that is looked up in
-    /// `PATH` is also where it would be found first. Blocks.
+    /// Returns the files that determine the behavior of the program that prints the value, if the
+    /// grant is in `folder`: the program itself, and each file among its arguments, such as a
+    /// script for an interpreter. For a program that is looked up in `PATH`, also returns the paths
+    /// that precede it in the lookup. Blocks.
     pub fn program_files(&self, folder: &Path) -> Vec<PathBuf> {
         let words = self.words().unwrap_or_default();
         let Some((program, arguments)) = words.split_first() else { return Vec::new() };
         let mut files = if program.contains('/') { vec![folder.join(program)] } else { looked_up(program, folder) };
-        // `script.sh`, or `--file=script.sh`.
+        // Both `script.sh` and `--file=script.sh`.
         let values = arguments.iter().filter_map(|argument| Some(argument.split_once('=')?.1));
         let named = arguments.iter().map(String::as_str).chain(values).filter(|argument| !argument.is_empty());
         files.extend(named.map(|argument| folder.join(argument)).filter(|path| path.is_file()));
         files
     }
 
-    /// Whether its value is taken once, when the plugin is loaded.
+    /// Returns whether the value is read once, when the plugin is loaded.
     pub(crate) fn is_fixed(&self) -> bool {
         matches!(self, Self::Environment(_) | Self::Keyring { .. } | Self::Command(_))
     }
 }
 
-/// Where a program is looked up in `PATH`, up to the place where it is.
+/// Returns the paths at which a program is looked up in `PATH`, up to the first one that exists.
 fn looked_up(program: &str, folder: &Path) -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut files = Vec::new();
@@ -83,7 +88,8 @@ fn looked_up(program: &str, folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// For messages, such as `the file secrets/github`. The arguments of a command are left out.
+/// Writes the source for messages, such as `the file secrets/github`. Omits the arguments of a
+/// command.
 impl fmt::Display for SecretSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,22 +1,23 @@
-//! The value of a secret.
+//! Values of secrets.
 
 use std::fmt;
 
 use zeroize::Zeroizing;
 
-/// Shortest value, in bytes. A shorter one would also be found in unrelated text.
+/// Minimum length of a value, in bytes. A shorter value would also match unrelated text.
 const SHORTEST: usize = 8;
 
-/// The value of a secret, without the white space around it. It is overwritten when it is dropped.
+/// Value of a secret, without surrounding white space. Overwritten when it is dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretValue(Zeroizing<String>);
 
 impl SecretValue {
-    /// A value of these bytes.
+    /// Parses a value.
     ///
     /// # Errors
     ///
-    /// Why it cannot be one, as the end of a sentence about it, without any part of it.
+    /// Returns the reason that the value is invalid, as the end of a sentence about it. It contains
+    /// no part of the value.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(bytes).map_err(|_| "is not valid UTF-8".to_owned())?.trim();
         match text.len() {
@@ -26,13 +27,13 @@ impl SecretValue {
         }
     }
 
-    /// The text of the value.
+    /// Returns the text of the value.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Nothing of it.
+/// Writes nothing of the value.
 impl fmt::Debug for SecretValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Value(..)")

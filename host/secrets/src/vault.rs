@@ -1,4 +1,4 @@
-//! The secrets of a plugin, with their values.
+//! Secrets of a plugin, with their values.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -18,53 +18,56 @@ use crate::value::SecretValue;
 use crate::watched::WatchedFile;
 use crate::withheld::WithheldCredential;
 
-/// Most bytes of a file with a secret.
+/// Maximum size of a secret file, in bytes.
 const FILE: usize = 64 << 10;
 
-/// Most bytes of a file with a caller's own secret: as much as a request can carry. Those of many callers are kept.
+/// Maximum size of a caller's secret file, in bytes: the largest secret that a request can carry.
+/// The limit is lower because the secrets of many callers are cached.
 const CALLERS_FILE: usize = 8 << 10;
 
-/// The secrets of a plugin, with their values. Clones share them. The default has none.
+/// Secrets of a plugin, with their values. Clones share them. The default has none.
 #[derive(Clone, Default)]
 pub struct SecretVault(Option<Arc<VaultState>>);
 
 struct VaultState {
-    /// The grant's file name, for messages.
+    /// File name of the grant, for messages.
     place: String,
-    /// The plugin folder.
+    /// Plugin folder.
     base: PathBuf,
     secrets: Vec<SecretSpec>,
     fixed: FixedSecrets,
-    /// Whether none of them is in a file.
+    /// True if no secret is in a file.
     is_fixed: bool,
-    /// The names of those with a value.
+    /// Names of the secrets that have a value.
     names: Mutex<Vec<String>>,
-    /// Held while files are read.
+    /// Locked while files are read.
     state: Mutex<VaultCache>,
-    /// One thread at a time looks at the files: a file system that hangs takes one thread from others, and not all.
+    /// Permit for reading files. A file system that hangs blocks only one thread.
     turn: Arc<Semaphore>,
 }
 
-/// What was last read.
+/// Values that were last read.
 struct VaultCache {
-    /// The files of secrets, in the order of the secrets; `None` for all others.
+    /// Files of secrets, in the order of the secrets; `None` for all others.
     files: Vec<Option<WatchedFile>>,
-    /// What finds the values that all callers share.
+    /// Finder of the values that all callers share.
     finder: Option<Arc<SecretFinder>>,
-    /// What a caller gets who is not authenticated.
+    /// Secrets for calls of unauthenticated callers.
     opened: Arc<CallSecrets>,
-    /// How often the shared secrets have changed.
+    /// Number of changes of the shared secrets.
     version: u64,
     callers: CallerCache,
 }
 
 impl SecretVault {
-    /// The secrets of the grant with the file name `place`. `fixed` are their values as far as they are taken once;
-    /// relative paths are relative to the plugin folder `base`. Reads no file yet.
+    /// Creates a vault for the secrets of the grant with the file name `place`. `fixed` contains
+    /// the values that are read once. Relative paths are relative to the plugin folder `base`.
+    /// Reads no files yet.
     ///
     /// # Errors
     ///
-    /// A value that was taken once cannot be redacted or carried. The text does not repeat it.
+    /// Returns an error if a fixed value cannot be redacted or carried. The message does not
+    /// contain the value.
     pub fn new(place: &str, base: &Path, secrets: Vec<SecretSpec>, fixed: FixedSecrets) -> Result<Self, String> {
         if secrets.is_empty() {
             return Ok(Self(None));
@@ -100,11 +103,12 @@ impl SecretVault {
         Ok(Self(Some(Arc::new(inner))))
     }
 
-    /// The same secrets with the same values, of which requests carry others: `secrets` are these, in the same order.
+    /// Returns a vault with the same values and other credential rules. `secrets` must be the same
+    /// secrets, in the same order.
     ///
     /// # Errors
     ///
-    /// They are not the same, or are too long.
+    /// Returns an error if `secrets` are other secrets, or if the values are too long.
     pub fn carrying(&self, secrets: Vec<SecretSpec>) -> Result<Self, String> {
         let own = self.secrets();
         let same = |(one, two): (&SecretSpec, &SecretSpec)| one.name == two.name && one.source == two.source;
@@ -119,7 +123,7 @@ impl SecretVault {
         }
     }
 
-    /// A warning for each secret that has no value now. Reads files, and blocks.
+    /// Returns a warning for each secret that currently has no value. Reads files and blocks.
     pub fn problems(&self) -> Vec<String> {
         let Some(inner) = &self.0 else { return Vec::new() };
         let mut state = inner.state();
@@ -133,23 +137,24 @@ impl SecretVault {
         shared.filter_map(problem).collect()
     }
 
-    /// The secrets, without their values.
+    /// Returns the secrets, without their values.
     pub fn secrets(&self) -> &[SecretSpec] {
         self.0.as_ref().map_or(&[], |inner| &inner.secrets)
     }
 
-    /// The names of the secrets that had a value when [`problems`](Self::problems) looked, or have one for each caller.
-    /// Does not wait for files.
+    /// Returns the names of the secrets that had a value when [`problems`](Self::problems) last
+    /// checked, or that have one for each caller. Does not read files.
     pub fn names(&self) -> Vec<String> {
         let names = self.0.as_ref().map(|inner| inner.names.lock().unwrap_or_else(PoisonError::into_inner).clone());
         names.unwrap_or_default()
     }
 
-    /// The secrets for a call of `caller`, after a look at the files. Waits while others look.
+    /// Returns the secrets for a call of `caller`, after checking the files for changes. Waits for
+    /// concurrent checks.
     ///
     /// # Errors
     ///
-    /// The thread that looks has ended, because the server does.
+    /// Returns an error if the check was aborted because the server shuts down.
     pub async fn open(&self, caller: Option<&CallerIdentity>) -> Result<Arc<CallSecrets>, String> {
         let Some(inner) = &self.0 else { return Ok(Arc::default()) };
         if inner.is_fixed {
@@ -171,7 +176,8 @@ impl VaultState {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The value of each secret, or why it has none; `None` for those that each caller has.
+    /// Returns the value of each secret, or the reason that it has none; `None` for the secrets
+    /// that each caller has.
     fn values<'a>(&'a self, state: &'a VaultCache) -> impl Iterator<Item = Option<Result<&'a SecretValue, &'a str>>> {
         self.secrets.iter().enumerate().map(|(index, secret)| match &secret.source {
             SecretSource::CallerFolder(_) => None,
@@ -186,7 +192,7 @@ impl VaultState {
         })
     }
 
-    /// Notes which secrets have a value.
+    /// Stores the names of the secrets that have a value.
     fn name(&self, state: &VaultCache) {
         let has = |value: &Option<Result<&SecretValue, &str>>| value.is_none_or(|value| value.is_ok());
         let known = self.secrets.iter().zip(self.values(state)).filter(|(_, value)| has(value));
@@ -194,7 +200,7 @@ impl VaultState {
         *self.names.lock().unwrap_or_else(PoisonError::into_inner) = names;
     }
 
-    /// Reads the shared files that have changed. Says what became of them if `aloud`.
+    /// Reads the shared files that have changed. Logs the changes if `aloud`.
     fn look(&self, state: &mut VaultCache, aloud: bool) {
         let mut changed = false;
         for (secret, file) in self.secrets.iter().zip(&mut state.files) {
@@ -207,15 +213,15 @@ impl VaultState {
             }
         }
         if changed && let Err(why) = self.make(state) {
-            // A value that cannot be redacted is not used.
+            // Do not use a value that cannot be redacted.
             tracing::warn!("{}: {why}, so the secrets in files have no value", self.place);
             state.files.iter_mut().flatten().for_each(|file| file.value = Err("cannot be redacted".to_owned()));
-            // This makes it of the fixed ones alone, as at first.
+            // Rebuild with only the fixed values. This succeeded in `new`.
             let _made = self.make(state);
         }
     }
 
-    /// Makes what calls get out of the shared values.
+    /// Rebuilds the finder and the secrets for calls from the shared values.
     fn make(&self, state: &mut VaultCache) -> Result<(), String> {
         let values = self.secrets.iter().zip(self.values(state));
         let known = values.filter_map(|(secret, value)| Some((secret.name.as_str(), value?.ok()?)));
@@ -225,7 +231,7 @@ impl VaultState {
         Ok(())
     }
 
-    /// What a call gets: the shared values and those of the caller's own files.
+    /// Builds the secrets for a call: the shared values and those of the caller's files.
     fn opened(
         &self,
         state: &VaultCache,
@@ -263,7 +269,7 @@ impl VaultState {
         opened
     }
 
-    /// What a call of `caller` gets. Blocks.
+    /// Returns the secrets for a call of `caller`. Blocks.
     fn open(&self, caller: Option<&CallerIdentity>) -> Arc<CallSecrets> {
         let mut guard = self.state();
         let state = &mut *guard;
@@ -273,7 +279,7 @@ impl VaultState {
             Some(own) => own,
             None => match self.own(caller) {
                 Some(own) => own,
-                // No file can have a name of this length.
+                // The caller's name is too long for a file name.
                 None => return Arc::new(self.opened(state, Some(caller), &[], None)),
             },
         };
@@ -310,7 +316,7 @@ impl VaultState {
         opened
     }
 
-    /// The secrets that each caller has of its own, and their folders.
+    /// Returns the secrets that have a value for each caller, and their directories.
     fn callers_own(&self) -> impl Iterator<Item = (&SecretSpec, &PathBuf)> {
         self.secrets.iter().filter_map(|secret| match &secret.source {
             SecretSource::CallerFolder(folder) => Some((secret, folder)),
@@ -318,14 +324,14 @@ impl VaultState {
         })
     }
 
-    /// The files of a caller; `None` if no file can have the caller's name.
+    /// Returns the files of a caller; `None` if the caller's name cannot be a file name.
     fn own(&self, caller: &CallerIdentity) -> Option<CallerSecrets> {
         let path = caller.path()?;
         let file = |folder: &PathBuf| WatchedFile::new(self.base.join(folder).join(&path), CALLERS_FILE);
         Some(CallerSecrets::new(self.callers_own().map(|(_, folder)| file(folder)).collect()))
     }
 
-    /// Logs what became of a file, without its value.
+    /// Logs the result of reading a file, without its value.
     fn say(&self, secret: &SecretSpec, source: &SecretSource, file: &WatchedFile) {
         let (place, name) = (&self.place, &secret.name);
         match &file.value {
@@ -335,12 +341,13 @@ impl VaultState {
     }
 }
 
-/// Whether requests can carry the value.
+/// Checks that requests can carry the value.
 fn usable(secret: &SecretSpec, value: &SecretValue) -> Result<(), String> {
     secret.carried.as_ref().map_or(Ok(()), |carried| carried.check(value))
 }
 
-/// Equal if the same secrets have the same values, except for those in files, which change by themselves.
+/// Vaults are equal if the same secrets have the same values. Values in files are not compared,
+/// because they can change at any time.
 impl PartialEq for SecretVault {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
@@ -351,7 +358,7 @@ impl PartialEq for SecretVault {
     }
 }
 
-/// The secrets without their values.
+/// Writes the secrets without their values.
 impl fmt::Debug for SecretVault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.secrets()).finish()

@@ -1,29 +1,29 @@
-//! A file with a secret, and its value as it was last read.
+//! Secret file, and its value when it was last read.
 
 use std::path::{Path, PathBuf};
 
 use crate::file::{FileChange, SecretFileStamp, read};
 use crate::value::SecretValue;
 
-/// A file with a secret, and its value as it was last read.
+/// Secret file, and its value when it was last read.
 #[derive(Debug)]
 pub(crate) struct WatchedFile {
     path: PathBuf,
-    /// Most bytes that it can have.
+    /// Maximum size of the file, in bytes.
     most: usize,
     stamp: Option<SecretFileStamp>,
-    /// Or why it has none, as the end of a sentence about the file.
+    /// Value, or the reason that there is none as the end of a sentence about the file.
     pub(crate) value: Result<SecretValue, String>,
 }
 
 impl WatchedFile {
-    /// The file `path`, which has not been read yet.
+    /// Creates an entry for the file `path`, which has not been read yet.
     pub(crate) fn new(path: PathBuf, most: usize) -> Self {
         Self { path, most, stamp: None, value: Err("has not been read".to_owned()) }
     }
 
-    /// Reads it again if it may have changed. `check` says why a value cannot be used. Returns whether its value is
-    /// another one now. Blocks.
+    /// Reads the file again if it may have changed. `check` returns the reason that a value cannot
+    /// be used. Returns whether the value has changed. Blocks.
     pub(crate) fn look(&mut self, base: &Path, check: impl Fn(&SecretValue) -> Result<(), String>) -> bool {
         let value = match read(base, &self.path, self.most, self.stamp.as_ref()) {
             Ok(FileChange::Same) => return false,
@@ -66,7 +66,7 @@ mod tests {
         private();
         assert_eq!(look(), (true, Ok("value-one".to_owned())));
         assert_eq!(look(), (false, Ok("value-one".to_owned())));
-        // Of the same length, in the same moment.
+        // The new value has the same length and is written within the same timestamp.
         fs::write(&path, "value-two\n").unwrap();
         assert_eq!(look(), (true, Ok("value-two".to_owned())));
         fs::write(root.path().join("new"), "value-three").unwrap();

@@ -1,23 +1,24 @@
-//! Why a request is not sent for want of a secret.
+//! Reasons that a request is not sent because a secret is missing.
 
 use std::fmt;
 
-/// Why a request cannot carry a secret, and is not sent. Each has the secret's name.
+/// Reason that a request cannot carry a secret and is not sent. Each variant contains the secret's
+/// name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WithheldCredential {
-    /// It has no value.
+    /// The secret has no value.
     NoValue(String),
-    /// Each caller has its own, and this one is not authenticated.
+    /// Each caller has a separate secret, and this caller is not authenticated.
     NoCaller(String),
-    /// Each caller has its own, and this one has none.
+    /// Each caller has a separate secret, and this caller has none.
     NotForCaller(String),
-    /// The value cannot be in a header.
+    /// The value is not valid in a header.
     Unusable(String),
-    /// The request's URL has no room for it.
+    /// The request's URL would be too long.
     TooLong(String),
 }
 
-/// The end of a sentence about a request, without a path of the server.
+/// Writes the end of a sentence about a request, without paths on the server.
 impl fmt::Display for WithheldCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

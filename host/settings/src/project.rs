@@ -1,4 +1,4 @@
-//! A plugin's project: `plugin.toml` in its folder, as `toolbay new` writes it and `toolbay dev` reads it.
+//! Project file of a plugin: `plugin.toml`, as `toolbay new` writes it and `toolbay dev` reads it.
 
 use std::path::{Path, PathBuf};
 
@@ -7,16 +7,16 @@ use serde_json::{Map, Value};
 
 use crate::{toml_file, version};
 
-/// The file that makes a folder a plugin's project.
+/// Name of the project file.
 pub const FILE: &str = "plugin.toml";
 
 /// A parsed `plugin.toml`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProjectFile {
-    /// The plugin's id and the name of its file.
+    /// Id of the plugin, and the name of its file.
     pub name: String,
-    /// The language, as in `toolbay new --language`.
+    /// Language, as in `toolbay new --language`.
     pub language: String,
     /// Shell commands to run once before the first build.
     #[serde(default)]
@@ -33,44 +33,44 @@ pub struct ProjectFile {
     pub beside: Vec<PathBuf>,
     /// Paths whose changes trigger a build.
     pub watch: Vec<PathBuf>,
-    /// Programs that the build needs.
+    /// Programs that the build requires.
     #[serde(default)]
     pub requires: Vec<BuildRequirement>,
-    /// A call to make after each build.
+    /// Call to make after each build.
     #[serde(default)]
     pub example: Option<CallExample>,
 }
 
-/// A program that a build needs.
+/// Program that a build requires.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BuildRequirement {
-    /// A command that prints its version.
+    /// Command that prints the program's version.
     pub command: String,
-    /// The lowest version that suffices; `None` accepts every version.
+    /// Minimum version; `None` accepts every version.
     #[serde(default)]
     pub version: Option<String>,
-    /// How to install it.
+    /// Installation instructions.
     pub install: String,
 }
 
-/// A call of a tool.
+/// Example call of a tool.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallExample {
-    /// The tool's name.
+    /// Name of the tool.
     pub tool: String,
-    /// Its arguments.
+    /// Arguments of the tool.
     #[serde(default)]
     pub arguments: Map<String, Value>,
 }
 
 impl ProjectFile {
-    /// Reads the project in `folder`.
+    /// Reads the project file in `folder`.
     ///
     /// # Errors
     ///
-    /// One line that says what is wrong, and where.
+    /// Returns a one-line error with its position.
     pub fn read(folder: &Path) -> Result<Self, String> {
         let path = folder.join(FILE);
         let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
@@ -82,7 +82,8 @@ impl ProjectFile {
         Self::parse(&text)
     }
 
-    /// The requirements of the build that this machine does not meet, each with the command that installs it.
+    /// Returns the build requirements that this machine does not meet, each with the command that
+    /// installs the program.
     pub fn missing(&self) -> Vec<String> {
         self.requires.iter().filter_map(|requirement| requirement.check().err()).collect()
     }
@@ -91,7 +92,7 @@ impl ProjectFile {
     ///
     /// # Errors
     ///
-    /// As [`ProjectFile::read`].
+    /// See [`ProjectFile::read`].
     pub fn parse(text: &str) -> Result<Self, String> {
         toml_file::parse(FILE, text)
     }
@@ -102,7 +103,7 @@ impl BuildRequirement {
     ///
     /// # Errors
     ///
-    /// What is missing, and the command that installs it.
+    /// Returns the missing program and the command that installs it.
     pub fn check(&self) -> Result<(), String> {
         let program = self.command.split_whitespace().next().unwrap_or_default();
         let output = std::process::Command::new("sh").arg("-c").arg(&self.command).output();
@@ -115,11 +116,11 @@ impl BuildRequirement {
         self.suffices(&said).map_err(|why| format!("{program} {why}: {}", self.install))
     }
 
-    /// Checks the version of a program that prints `said`. Output without a version is accepted.
+    /// Checks the version in a program's output `said`. Accepts output without a version.
     ///
     /// # Errors
     ///
-    /// The version that was found, and the one that is required.
+    /// Returns the version that was found, and the required one.
     pub fn suffices(&self, said: &str) -> Result<(), String> {
         let (Some(least), Some(found)) = (&self.version, version::found(said)) else { return Ok(()) };
         match version::is_at_least(&found, least) {

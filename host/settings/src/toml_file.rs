@@ -1,17 +1,18 @@
-//! Reads TOML files and reports mistakes so that they are easy to fix: file, line, key, and what was expected.
+//! Reads TOML files and reports mistakes so that they are easy to fix: file, line, key, and what
+//! was expected.
 
 use std::fmt;
 
 use serde::de::DeserializeOwned;
 
-/// A mistake in a TOML text, with its place.
+/// Mistake in a TOML text, with its position.
 #[derive(Debug)]
 pub struct TomlMistake {
     line: usize,
     column: usize,
-    /// The key, unless the message names it.
+    /// Key, unless the message contains it.
     key: Option<String>,
-    /// What was wrong, and what was expected.
+    /// Description of the mistake and of the expected value.
     pub words: String,
 }
 
@@ -25,12 +26,12 @@ impl fmt::Display for TomlMistake {
     }
 }
 
-/// Parses `text`. `name` is the file's name for messages.
+/// Parses `text`. `name` is the file name for messages.
 ///
 /// # Errors
 ///
-/// One line: `name:line:column: key: what was wrong`, with the nearest valid
-/// key when a key is unknown.
+/// Returns one line: `name:line:column: key: description`, with the nearest valid key if a key is
+/// unknown.
 pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, String> {
     read(text).map_err(|mistake| format!("{name}:{mistake}"))
 }
@@ -39,12 +40,12 @@ pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, String> {
 ///
 /// # Errors
 ///
-/// The first mistake in it.
+/// Returns the first mistake in the text.
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, TomlMistake> {
     let mistake = |error: &toml::de::Error, key: Option<String>| {
         let (line, column) = error.span().map_or((1, 1), |span| position(text, span.start));
         let words = explain(error.message());
-        // The message names an unknown key itself.
+        // The message already contains an unknown key.
         TomlMistake { line, column, key: key.filter(|_| !words.starts_with("unknown key")), words }
     };
     let document = toml::Deserializer::parse(text).map_err(|error| mistake(&error, None))?;
@@ -54,7 +55,7 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, TomlMistake> {
     })
 }
 
-/// Line and column, both from 1, of a byte offset.
+/// Returns the line and column of a byte offset, both starting at 1.
 pub fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
@@ -62,7 +63,7 @@ pub fn position(text: &str, offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// Rewrites messages of serde, which use Rust's terms, as advice. Other messages stay unchanged.
+/// Rewrites messages of serde, which use Rust's terms, as advice. Returns other messages unchanged.
 fn explain(message: &str) -> String {
     if let Some(rest) = message.strip_prefix("unknown field `") {
         return unknown_key(rest);
@@ -83,7 +84,7 @@ fn explain(message: &str) -> String {
     message.replace('\n', "; ")
 }
 
-/// What serde expected, without Rust's terms.
+/// Describes the value that serde expected, without Rust's terms.
 fn expectation(expected: &str) -> &str {
     match expected {
         "a boolean" => "true or false",
@@ -95,10 +96,10 @@ fn expectation(expected: &str) -> &str {
     }
 }
 
-/// What serde found, without Rust's terms.
+/// Describes the value that serde found, without Rust's terms.
 fn finding(found: &str) -> String {
     match found.split_once(' ') {
-        // A string is already in quotes.
+        // Serde already quotes strings.
         Some(("string", text)) => text.to_owned(),
         Some(("integer" | "boolean", value)) => value.replace('`', ""),
         Some(("floating", value)) => value.trim_start_matches("point ").replace('`', ""),
@@ -108,7 +109,7 @@ fn finding(found: &str) -> String {
     }
 }
 
-/// Advice about an unknown key. `rest` is the rest of serde's message.
+/// Returns advice about an unknown key. `rest` is the rest of serde's message.
 fn unknown_key(rest: &str) -> String {
     let mut quoted = rest.split('`').step_by(2);
     let unknown = quoted.next().unwrap_or_default();
@@ -120,12 +121,12 @@ fn unknown_key(rest: &str) -> String {
     }
 }
 
-/// The known word that was most likely meant by `word`.
+/// Returns the known word that `word` most likely stands for.
 pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()
         .map(|candidate| (strsim::jaro_winkler(word, candidate), *candidate))
-        // Below 0.8 the suggestion is more often wrong than right.
+        // Below 0.8, a suggestion is more often wrong than right.
         .filter(|(likeness, _)| *likeness >= 0.8)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)

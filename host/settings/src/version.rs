@@ -1,8 +1,9 @@
-//! Parses and compares the versions that programs print.
+//! Parses and compares versions in the output of programs.
 
 use semver::{Comparator, Op, Version, VersionReq};
 
-/// The first version in a program's output: digits with dots between them. Missing parts count as zero.
+/// Returns the first version in a program's output: numbers separated by dots. Missing parts count
+/// as zero.
 pub fn found(said: &str) -> Option<Version> {
     let words = said.split(|c: char| !(c.is_ascii_digit() || c == '.')).map(|word| word.trim_matches('.'));
     words.filter(|word| word.contains('.')).find_map(|word| {
@@ -12,11 +13,11 @@ pub fn found(said: &str) -> Option<Version> {
     })
 }
 
-/// Whether a version is `least` or newer. Parts can be missing in `least`.
+/// Returns whether a version is `least` or newer. `least` can have fewer parts.
 ///
 /// # Errors
 ///
-/// `least` is not a version.
+/// Returns an error if `least` is not a version.
 pub fn is_at_least(version: &Version, least: &str) -> Result<bool, semver::Error> {
     let mut least = Comparator::parse(least)?;
     least.op = Op::GreaterEq;

@@ -1,4 +1,4 @@
-//! Values of settings in TOML, and the messages about invalid ones.
+//! Tests setting values in TOML, and the messages about invalid ones.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! The file of a Unix socket.
+//! File of a Unix socket.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind};
@@ -14,30 +14,33 @@ use rustix::fs::{FlockOperation, Mode, OFlags, fchmod, flock, fstat, open};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with};
 
-/// Bytes that the path of a socket has at most: what the kernel takes, without the zero at its end.
+/// Maximum length of a socket's path, in bytes: the kernel's limit without the terminating zero.
 pub const LONGEST: usize = 107;
 
-/// Connections that wait until they are accepted.
+/// Maximum number of connections that wait to be accepted.
 const BACKLOG: i32 = 1024;
 
-/// How long another program that begins to listen in the same folder is waited for.
+/// Time to wait for another program that starts listening in the same directory.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The file of a socket on which this process listens. Removed when this is dropped, unless another has taken its place.
+/// File of a socket on which this process listens. Dropping this removes the file, unless another
+/// file has replaced it.
 #[derive(Debug)]
 pub struct SocketFile {
     path: PathBuf,
-    /// The file itself, so that no other one gets its inode.
+    /// Handle that keeps the file's inode from being reused.
     held: OwnedFd,
 }
 
 impl SocketFile {
-    /// Listens at `path`, on a file with this mode. Replaces the socket of a program that has ended. Blocks for a moment.
+    /// Listens at `path`, on a socket file with this mode. Replaces the socket of a program that
+    /// has ended. Blocks briefly.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::AddrInUse`] if somebody listens there. Otherwise the path cannot be used: it is too long, its folder
-    /// does not exist, or something else is there, which is left as it is. The text is the end of a sentence about the path.
+    /// Returns [`ErrorKind::AddrInUse`] if another program listens at `path`. Returns another error
+    /// if the path cannot be used: it is too long, its directory does not exist, or there is a file
+    /// of another kind, which is left unchanged. The text is the end of a sentence about the path.
     pub fn bind(path: &Path, mode: u32) -> io::Result<(UnixListener, Self)> {
         let address = address(path)?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -48,18 +51,19 @@ impl SocketFile {
             Err(error) if error.kind() == ErrorKind::NotFound => return Err(unusable("its folder does not exist")),
             Err(error) => return Err(io::Error::new(error.kind(), format!("its folder cannot be opened: {error}"))),
         };
-        // Of two that find the socket of a dead one, the second finds that of the first. Unlocked when it is closed.
+        // If two programs find an abandoned socket, the lock makes the second one find the first
+        // one's socket. Closing the directory releases the lock.
         let _locked = lock(folder)?;
         clear(path, &address)?;
         let socket = new_socket()?;
         let mode = mode & 0o777;
-        // The file gets the mode of the socket, so that it never has another one.
+        // The file inherits the socket's mode, so that it never has another one.
         fchmod(&socket, Mode::from_raw_mode(mode))?;
         bind(&socket, &address).map_err(io::Error::from)?;
         let held = open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
         let found = fstat(&held)?;
         let file = Self { path: path.to_owned(), held };
-        // What the umask has taken away. Nobody can connect yet.
+        // Restore the mode bits that the umask removed. Clients cannot connect yet.
         if found.st_mode & 0o777 != mode {
             fs::set_permissions(path, Permissions::from_mode(mode))?;
         }
@@ -67,7 +71,7 @@ impl SocketFile {
         Ok((UnixListener::from(socket), file))
     }
 
-    /// Its path.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -77,13 +81,13 @@ impl Drop for SocketFile {
     fn drop(&mut self) {
         let (Ok(own), Ok(found)) = (fstat(&self.held), self.path.symlink_metadata()) else { return };
         if (own.st_dev, own.st_ino) == (found.dev(), found.ino()) {
-            // If it stays, the next one replaces it.
+            // If removal fails, the next program replaces the file.
             drop(fs::remove_file(&self.path));
         }
     }
 }
 
-/// Whether there is a socket at `path` on which nobody listens any more. Blocks for a moment.
+/// Returns whether there is a socket at `path` on which no process listens. Blocks briefly.
 pub fn is_dead(path: &Path) -> bool {
     let is_socket = path.symlink_metadata().is_ok_and(|found| found.file_type().is_socket());
     let refused = |address| new_socket().is_ok_and(|socket| connect(socket, &address) == Err(Errno::CONNREFUSED));
@@ -107,17 +111,17 @@ fn unusable(why: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, why)
 }
 
-/// Locks the folder, and waits for others who have locked it.
+/// Locks the directory and waits for other programs that hold the lock.
 fn lock(folder: File) -> io::Result<File> {
     match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
         Err(Errno::WOULDBLOCK) => {}
-        // File systems without locks are no reason not to listen.
+        // On a file system without locks, continue without one.
         _ => return Ok(folder),
     }
     let (sender, locked) = channel();
     let waiting = thread::spawn(move || {
         let _ = flock(&folder, FlockOperation::LockExclusive);
-        // Nobody waits any more if it took too long.
+        // Fails if the caller's timeout has expired.
         drop(sender.send(folder));
     });
     let folder = locked.recv_timeout(PATIENCE);
@@ -127,7 +131,7 @@ fn lock(folder: File) -> io::Result<File> {
     Ok(folder)
 }
 
-/// Removes the socket of a program that has ended. Nothing else is touched.
+/// Removes the socket of a program that has ended. Leaves all other files unchanged.
 fn clear(path: &Path, address: &SocketAddrUnix) -> io::Result<()> {
     let found = match path.symlink_metadata() {
         Ok(found) => found.file_type(),
@@ -146,9 +150,9 @@ fn clear(path: &Path, address: &SocketAddrUnix) -> io::Result<()> {
     }
     match connect(new_socket()?, address) {
         Err(Errno::CONNREFUSED) => fs::remove_file(path),
-        // Gone in this moment.
+        // Removed in the meantime.
         Err(Errno::NOENT) => Ok(()),
-        // A full queue is one of somebody who listens.
+        // A full queue means that another program listens.
         Ok(()) | Err(Errno::AGAIN | Errno::INPROGRESS) => {
             Err(io::Error::new(ErrorKind::AddrInUse, "another program listens there"))
         }
@@ -189,7 +193,7 @@ mod tests {
     fn a_dead_socket_is_replaced_and_a_live_one_is_not() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
-        // Nothing removes this one.
+        // This file is not removed by a drop.
         drop(UnixListener::bind(&path).unwrap());
         assert!(is_dead(&path));
         let (listener, file) = SocketFile::bind(&path, 0o600).unwrap();
@@ -201,11 +205,11 @@ mod tests {
                 (ErrorKind::AddrInUse, "another program listens there")
             );
         }
-        // One that nobody accepts from lives, too.
+        // A socket with a full queue is not abandoned either.
         let queue: Vec<_> = (0..2000).map_while(|_| connected(&path)).collect();
         assert!(queue.len() > 1000);
         assert_eq!(SocketFile::bind(&path, 0o600).unwrap_err().kind(), ErrorKind::AddrInUse);
-        // The successor of one that does not listen any more keeps its file.
+        // Dropping a listener keeps the file of its successor.
         drop(listener);
         let (_listener, next) = SocketFile::bind(&path, 0o600).unwrap();
         drop(file);
@@ -216,7 +220,7 @@ mod tests {
         assert_eq!(SocketFile::bind(&path, 0o600).unwrap_err().kind(), ErrorKind::AddrInUse);
     }
 
-    /// A connection, if the queue has room.
+    /// Connects, if the queue is not full.
     fn connected(path: &Path) -> Option<OwnedFd> {
         let socket = new_socket().unwrap();
         connect(&socket, &address(path).unwrap()).ok().map(|()| socket)
@@ -255,7 +259,7 @@ mod tests {
         });
         assert_eq!(bound.len(), 1);
         UnixStream::connect(&path).unwrap();
-        // Somebody else's lock does not hold it up for ever.
+        // A lock that another program holds does not block forever.
         let folder = File::open(dir.path()).unwrap();
         flock(&folder, FlockOperation::LockExclusive).unwrap();
         assert_eq!(SocketFile::bind(&dir.path().join("t"), 0o600).unwrap_err().kind(), ErrorKind::WouldBlock);

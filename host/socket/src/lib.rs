@@ -1,6 +1,8 @@
-//! Unix sockets as files: made with their mode, replaced when nobody listens on them any more, removed at the end.
+//! Unix socket files: created with their mode, replaced when no process listens on them, and
+//! removed when dropped.
 //!
-//! Knows neither what is spoken on them nor who may speak: whoever can write to the file can connect.
+//! The crate does not depend on the protocol or on access rules. Every process that can write to
+//! the file can connect.
 
 mod file;
 

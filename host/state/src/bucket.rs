@@ -1,4 +1,4 @@
-//! A bucket of an owner.
+//! Bucket of an owner.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use crate::bounds::BUCKET;
 use crate::error::StateError;
 use crate::owner::StateOwner;
 
-/// The bucket that the empty name stands for.
+/// Name of the bucket that the empty name stands for.
 const DEFAULT: &str = "default";
 
-/// A bucket: a set of keys with a name. It exists as long as it has keys.
+/// Bucket: a named set of keys. It exists while it contains keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateBucket {
     owner: StateOwner,
@@ -17,11 +17,12 @@ pub struct StateBucket {
 }
 
 impl StateBucket {
-    /// The owner's bucket with this name. The empty name stands for `default`.
+    /// Returns the owner's bucket with this name. The empty name stands for `default`.
     ///
     /// # Errors
     ///
-    /// [`StateError::Bucket`]: the name is longer than 64 bytes or has control characters.
+    /// Returns [`StateError::Bucket`] if the name is longer than 64 bytes or has control
+    /// characters.
     pub fn new(owner: StateOwner, name: &str) -> Result<Self, StateError> {
         if name.len() > BUCKET || name.chars().any(char::is_control) {
             return Err(StateError::Bucket);
@@ -29,12 +30,12 @@ impl StateBucket {
         Ok(Self { owner, name: if name.is_empty() { DEFAULT } else { name }.into() })
     }
 
-    /// Whose it is.
+    /// Returns the owner of the bucket.
     pub fn owner(&self) -> &StateOwner {
         &self.owner
     }
 
-    /// Its name, never empty.
+    /// Returns the name of the bucket, which is never empty.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -8,46 +8,46 @@ use crate::bounds::{BATCH, BATCH_KEYS, KEY, VALUE};
 use crate::error::StateError;
 use crate::version::ValueVersion;
 
-/// A change of a bucket. It happens wholly or not at all, and no other change happens in the middle of it.
+/// Atomic change of a bucket.
 #[derive(Clone, Debug)]
 pub enum BucketChange {
-    /// Sets the values of keys. Of a key that occurs twice, the last value stays.
+    /// Sets the values of keys. For a repeated key, the last value applies.
     Set(Vec<(String, Vec<u8>)>),
-    /// Deletes keys. One that does not exist is no error.
+    /// Deletes keys. Ignores keys that do not exist.
     Delete(Vec<String>),
-    /// Adds to the number that a value is, in decimal digits. A key that does not exist is 0.
+    /// Adds to a value, which is a number in decimal digits. A key that does not exist counts as 0.
     Increment {
-        /// The key.
+        /// Key.
         key: String,
-        /// What is added.
+        /// Number to add.
         delta: i128,
-        /// The numbers that the value can have.
+        /// Valid range of the result.
         range: RangeInclusive<i128>,
     },
-    /// Sets the value of a key, if it still has this version.
+    /// Sets the value of a key if its current value has the expected version.
     Swap {
-        /// The key.
+        /// Key.
         key: String,
-        /// The version that the value must have.
+        /// Expected version of the current value.
         expected: ValueVersion,
-        /// The new value.
+        /// New value.
         value: Vec<u8>,
     },
 }
 
-/// What a change did.
+/// Outcome of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum ChangeOutcome {
-    /// What was asked.
+    /// The change was applied.
     Done,
-    /// The number after [`BucketChange::Increment`].
+    /// Number after [`BucketChange::Increment`].
     Number(i128),
-    /// Nothing: [`BucketChange::Swap`] found the value in another version, which is this one.
+    /// [`BucketChange::Swap`] was not applied, because the current value has this other version.
     Conflict(ValueVersion),
 }
 
 impl BucketChange {
-    /// Bytes of its keys and values.
+    /// Returns the total size of the keys and values, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Set(entries) => entries.iter().map(|(key, value)| key.len() + value.len()).sum(),
@@ -57,9 +57,11 @@ impl BucketChange {
         }
     }
 
+    /// Checks the bounds of the operation, its keys and its values.
+    ///
     /// # Errors
     ///
-    /// More than one operation can have, or a key or value that cannot be kept.
+    /// Returns an error if the operation is too large, or if a key or value is invalid.
     pub(crate) fn check(&self) -> Result<(), StateError> {
         match self {
             Self::Set(entries) => {
@@ -77,16 +79,20 @@ impl BucketChange {
     }
 }
 
+/// Checks the length of a key.
+///
 /// # Errors
 ///
-/// A key that cannot be kept.
+/// Returns an error if the key is too long.
 pub(crate) fn check_key(key: &str) -> Result<(), StateError> {
     if key.len() > KEY { Err(StateError::Key(key.len())) } else { Ok(()) }
 }
 
+/// Checks the number of keys of an operation.
+///
 /// # Errors
 ///
-/// More keys than one operation can have.
+/// Returns an error if there are too many keys.
 pub(crate) fn batch(keys: usize) -> Result<(), StateError> {
     if keys > BATCH_KEYS { Err(StateError::Batch) } else { Ok(()) }
 }

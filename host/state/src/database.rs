@@ -1,5 +1,5 @@
-//! The store in one file: opened when it is first used, and closed when nobody has used it for a while, so that another
-//! process can use it.
+//! State store in one file. The file is opened at the first use and closed after an idle period, so
+//! that another process can use it.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,10 +23,10 @@ use crate::reading::{self, KeyPage, OperationFailure, PageStart};
 use crate::store::{StateFuture, StateStore};
 use crate::writer::{self, WriteJob};
 
-/// The least that a change counts for among those that wait.
+/// Minimum size for which a queued change counts, in bytes.
 const LEAST: usize = 4 << 10;
 
-/// The state of plugins in one file. Clones share it.
+/// State of plugins in one file. Clones share the database.
 #[derive(Clone, Debug)]
 pub struct StateDatabase(Arc<DatabaseState>);
 
@@ -35,26 +35,26 @@ struct DatabaseState {
     folder: PathBuf,
     total: ByteSize,
     opened: Mutex<Option<Arc<OpenDatabase>>>,
-    /// Permits to open it: one at a time.
+    /// Permit for opening the database.
     opening: Arc<Semaphore>,
-    /// Permits to read.
+    /// Permits for reading.
     reading: Arc<Semaphore>,
-    /// Permits for bytes of changes that wait.
+    /// Permits for the bytes of queued changes.
     waiting: Arc<Semaphore>,
 }
 
-/// The database while it is open.
+/// Open database.
 #[derive(Debug)]
 struct OpenDatabase {
     database: Arc<redb::Database>,
     jobs: mpsc::Sender<WriteJob>,
-    /// Whether it failed, and has to be opened again.
+    /// True if the database failed and must be opened again.
     failed: Arc<AtomicBool>,
 }
 
 impl StateDatabase {
-    /// The database in `folder`, which keeps at most about `total` for all owners together. Nothing is opened or created
-    /// before it is used.
+    /// Creates the database in `folder`, which stores at most about `total` for all owners
+    /// together. Opens and creates no file before the first use.
     pub fn new(folder: PathBuf, total: ByteSize) -> Self {
         Self(Arc::new(DatabaseState {
             folder,
@@ -66,36 +66,38 @@ impl StateDatabase {
         }))
     }
 
-    /// The folder.
+    /// Returns the directory of the database.
     pub fn folder(&self) -> &Path {
         &self.0.folder
     }
 
-    /// Whether anything was ever kept. Blocks.
+    /// Returns whether the database file exists. Blocks.
     pub fn is_there(&self) -> bool {
         self.0.folder.join(NAME).exists()
     }
 
-    /// Bytes of the file; `None` if there is none. Blocks, and opens nothing.
+    /// Returns the size of the file, in bytes; `None` if it does not exist. Blocks, but does not
+    /// open the database.
     pub fn size(&self) -> Option<u64> {
         Some(std::fs::metadata(self.0.folder.join(NAME)).ok()?.len())
     }
 
-    /// What everybody keeps, by plugin and caller.
+    /// Returns the usage of all owners, by plugin and caller.
     ///
     /// # Errors
     ///
-    /// [`StateError::Unavailable`].
+    /// Returns [`StateError::Unavailable`] if the database cannot be used.
     pub async fn holdings(&self) -> Result<Vec<OwnerUsage>, StateError> {
         self.clone().read(Arc::new(UnmeteredPayer), |transaction, _| holding::all(transaction)).await
     }
 
-    /// Deletes what a plugin keeps: of all callers unless `caller` is given (empty for what all callers share), in all
-    /// buckets unless `bucket` is given. Returns how much that was.
+    /// Deletes state of a plugin: of all callers unless `caller` is given (empty for the state that
+    /// all callers share), in all buckets unless `bucket` is given. Returns the size of the deleted
+    /// state.
     ///
     /// # Errors
     ///
-    /// [`StateError::Unavailable`].
+    /// Returns [`StateError::Unavailable`] if the database cannot be used.
     pub async fn clear(
         &self,
         plugin: &str,
@@ -117,7 +119,7 @@ impl StateDatabase {
         .await
     }
 
-    /// Does something with one state of the database, on a thread that may block.
+    /// Runs `work` on a snapshot of the database, on a blocking thread.
     async fn read<T: Send + 'static>(
         self,
         payer: Arc<dyn WorkPayer>,
@@ -158,7 +160,8 @@ impl StateDatabase {
         answer.await.unwrap_or_else(|_| Err(gone()))
     }
 
-    /// The database, opened. Waits for another process that has it open, for a while.
+    /// Returns the open database, and opens it if necessary. Waits for a limited time if another
+    /// process has it open.
     async fn opened(&self, payer: &dyn WorkPayer) -> Result<Arc<OpenDatabase>, StateError> {
         if let Some(opened) = self.0.current() {
             return Ok(opened);
@@ -167,7 +170,7 @@ impl StateDatabase {
         loop {
             let permit = Arc::clone(&self.0.opening).acquire_owned().await;
             let inner = Arc::clone(&self.0);
-            // Whoever gives up while it is opened leaves it to the next.
+            // If this future is dropped meanwhile, the next caller finds the database open.
             let attempt = tokio::task::spawn_blocking(move || {
                 let _permit = permit;
                 inner.open()
@@ -200,17 +203,17 @@ impl DatabaseState {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The database, if it is open and works.
+    /// Returns the database if it is open and has not failed.
     fn current(&self) -> Option<Arc<OpenDatabase>> {
         self.slot().clone().filter(|opened| !opened.failed.load(Ordering::Relaxed))
     }
 
-    /// Opens the database, if it is not open. Blocks.
+    /// Opens the database if it is not open. Blocks.
     fn open(self: &Arc<Self>) -> Result<Arc<OpenDatabase>, OpenError> {
         if let Some(opened) = self.current() {
             return Ok(opened);
         }
-        // Not on the way out of `current`: to close a database takes time.
+        // Drop a failed database here and not in `current`, because closing takes time.
         drop(self.slot().take());
         let database = Arc::new(file::open(&self.folder)?);
         let (jobs, queue) = mpsc::channel();
@@ -228,12 +231,13 @@ impl DatabaseState {
     }
 }
 
-/// Takes the database out of use, if nobody uses it. It is closed when the writer's thread ends.
+/// Releases the database if it is not in use, and returns whether the writer thread can end. The
+/// end of the thread closes the database.
 fn release(inner: &Weak<DatabaseState>, failed: &Arc<AtomicBool>) -> bool {
     let Some(inner) = inner.upgrade() else { return true };
     let mut slot = inner.slot();
     match &*slot {
-        // Only the slot has it: nobody reads, and nobody waits for a change.
+        // Only the slot holds a reference: there are no reads and no queued changes.
         Some(opened) if Arc::ptr_eq(&opened.failed, failed) && Arc::strong_count(opened) == 1 => {
             *slot = None;
             true
@@ -243,7 +247,7 @@ fn release(inner: &Weak<DatabaseState>, failed: &Arc<AtomicBool>) -> bool {
     }
 }
 
-/// Does work of the database on a thread that may block.
+/// Runs database work on a blocking thread.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, OperationFailure> + Send + 'static,
 ) -> Result<T, StateError> {

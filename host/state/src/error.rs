@@ -1,54 +1,54 @@
-//! Why an operation fails.
+//! Errors of state operations.
 
 use bytesize::ByteSize;
 use toolbay_model::text::thousands;
 
 use crate::bounds::{BATCH, BATCH_KEYS, BUCKET, KEY, VALUE};
 
-/// Why an operation fails, as a guest is told. Nothing was changed.
+/// Error of an operation, as reported to a guest. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
-    /// The owner may not keep as many bytes.
+    /// The owner's quota of bytes is used up.
     #[error("the quota of {} is used up (permissions.state.size)", iec(*.0))]
     Size(ByteSize),
-    /// The owner may not keep as many keys.
+    /// The owner's quota of keys is used up.
     #[error("the quota of {} keys is used up (permissions.state.keys)", thousands(*.0))]
     Keys(u64),
-    /// The server may not keep as much for all plugins together.
+    /// The server's limit for all plugins together is reached.
     #[error("the server keeps no more than {} for all plugins together (state.size)", iec(*.0))]
     Total(ByteSize),
-    /// The name of a bucket is too long, or has control characters.
+    /// The name of a bucket is too long or has control characters.
     #[error("the name of a bucket has at most {BUCKET} bytes and no control characters")]
     Bucket,
-    /// The key has this many bytes.
+    /// The key is too long. Contains its length in bytes.
     #[error("the key has {} bytes; the longest has {}", thousands(*.0 as u64), thousands(KEY as u64))]
     Key(usize),
-    /// The value has this many bytes.
+    /// The value is too large. Contains its size in bytes.
     #[error("the value has {} bytes; the largest has {}", thousands(*.0 as u64), thousands(VALUE as u64))]
     Value(usize),
-    /// One operation has too many keys, or too many bytes.
+    /// The operation has too many keys or too many bytes.
     #[error(
         "one operation has at most {} keys, and {} of keys and values",
         thousands(BATCH_KEYS as u64),
         iec(ByteSize::b(BATCH as u64))
     )]
     Batch,
-    /// The value to be incremented is not a number in decimal digits.
+    /// The value to increment is not a number in decimal digits.
     #[error("the value is not a whole number in decimal digits")]
     NotANumber,
-    /// The number after an increment would be out of range.
+    /// The result of an increment is out of range.
     #[error("the number would be out of range")]
     OutOfRange,
-    /// What pays for the operation has no memory left, or nobody waits for it any more.
+    /// The payer has no memory left, or the operation is no longer needed.
     #[error("the call has no memory or no time left")]
     Stopped,
-    /// The database cannot be used; the text is for the operator.
+    /// The database cannot be used. The text is for the operator.
     #[error("the state is not available at the moment; the server's log says why")]
     Unavailable(String),
 }
 
 impl StateError {
-    /// For the operator: what happened, with details that a guest is not told.
+    /// Returns the error with details for the operator, which guests do not receive.
     pub fn details(&self) -> String {
         match self {
             Self::Unavailable(why) => why.clone(),

@@ -1,4 +1,4 @@
-//! The file of the database: in a private folder, created in one step, and of one process at a time.
+//! Database file: in a private directory, created atomically, and used by one process at a time.
 
 use std::io;
 use std::path::Path;
@@ -10,18 +10,18 @@ use toolbay_private::{PrivateFolder, TEMPORARY};
 use crate::bounds::CACHE;
 use crate::tables::{FORM, StateTables, THIS_FORM};
 
-/// Name of the file in the folder.
+/// Name of the file in the directory.
 pub(crate) const NAME: &str = "state.redb";
 
-/// Why the database cannot be opened.
+/// Error opening the database.
 pub(crate) enum OpenError {
-    /// Another process has it open.
+    /// Another process has the database open.
     InUse,
-    /// It cannot be used; in one line.
+    /// The database cannot be used. Contains a one-line reason.
     Unusable(String),
 }
 
-/// Opens the database in the folder, and creates both if necessary. Blocks.
+/// Opens the database in the directory. Creates both if necessary. Blocks.
 pub(crate) fn open(folder: &Path) -> Result<redb::Database, OpenError> {
     let unusable = |why: &dyn std::fmt::Display| OpenError::Unusable(format!("cannot use {}: {why}", folder.display()));
     let private = PrivateFolder::open(folder, "the state of plugins").map_err(OpenError::Unusable)?;
@@ -46,13 +46,14 @@ pub(crate) fn open(folder: &Path) -> Result<redb::Database, OpenError> {
     }
 }
 
-/// Creates an empty database under another name and gives it its own, so that none is ever seen half made.
+/// Creates an empty database under a temporary name and renames it, so that other processes never
+/// observe a partial file.
 fn create(private: &PrivateFolder) -> io::Result<()> {
     let file = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&private.path)?;
     let made = FileBackend::new(file.reopen()?).and_then(|file| builder().create_with_backend(file));
     drop(made.map_err(io::Error::other)?);
     match file.persist_noclobber(private.path.join(NAME)) {
-        // Another process was faster.
+        // Another process created the file first.
         Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => Err(error.error),
         _ => Ok(rustix::fs::fsync(&rustix::fs::open(
             &private.path,
@@ -71,7 +72,7 @@ fn builder() -> redb::Builder {
     builder
 }
 
-/// The form of the tables, which are created if there are none.
+/// Returns the format version of the tables. Creates the tables if they do not exist.
 fn check(database: &redb::Database) -> Result<u64, redb::Error> {
     let transaction = database.begin_write()?;
     let (form, is_new) = {

@@ -1,4 +1,4 @@
-//! What owners keep, for the operator.
+//! State usage of owners, for the operator.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use crate::quota::QuotaUsage;
 use crate::reading::OperationFailure;
 use crate::tables::{ENTRIES, OWNERS, StateTables, WEIGHT};
 
-/// What one owner keeps.
+/// State usage of one owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnerUsage {
-    /// The id of the plugin.
+    /// Id of the plugin.
     pub plugin: String,
-    /// The name of the caller; `None` if all callers of the plugin share the state.
+    /// Name of the caller; `None` if all callers of the plugin share the state.
     pub caller: Option<String>,
-    /// All buckets together.
+    /// Usage of all buckets together.
     pub used: QuotaUsage,
-    /// Each bucket by its name.
+    /// Usage of each bucket, by name.
     pub buckets: BTreeMap<String, QuotaUsage>,
 }
 
-/// What everybody keeps, by plugin and caller.
+/// Returns the usage of all owners, by plugin and caller.
 pub(crate) fn all(transaction: &ReadTransaction) -> Result<Vec<OwnerUsage>, OperationFailure> {
     let (owners, entries) = (transaction.open_table(OWNERS)?, transaction.open_table(ENTRIES)?);
     let mut found = Vec::new();
@@ -44,17 +44,17 @@ pub(crate) fn all(transaction: &ReadTransaction) -> Result<Vec<OwnerUsage>, Oper
     Ok(found)
 }
 
-/// Which entries to delete.
+/// Selection of entries to delete.
 #[derive(Clone, Debug)]
 pub(crate) struct EntrySelection {
     pub(crate) plugin: String,
-    /// `None` for those of all callers, and those that all callers share.
+    /// Caller; `None` selects all callers and the shared state.
     pub(crate) caller: Option<String>,
-    /// `None` for all buckets.
+    /// Bucket; `None` selects all buckets.
     pub(crate) bucket: Option<String>,
 }
 
-/// Deletes entries. Returns what they were.
+/// Deletes entries. Returns their total size.
 pub(crate) fn clear(transaction: &WriteTransaction, which: &EntrySelection) -> Result<QuotaUsage, OperationFailure> {
     let mut tables = StateTables::open(transaction)?;
     let mut rows = Vec::new();

@@ -1,15 +1,16 @@
-//! What plugins keep from one call to the next: keys and values in buckets, within quotas.
+//! Persistent state of plugins: keys and values in buckets, within quotas.
 //!
-//! The sandbox asks a [`StateStore`] for what a guest wants of `wasi:keyvalue`. [`StateDatabase`] is the store that keeps
-//! everything in one file of a private folder; a server that many share could be another. Each [`StateOwner`] sees what is
-//! its own and nothing else: a plugin, or one caller of a plugin.
+//! The sandbox implements `wasi:keyvalue` on a [`StateStore`]. [`StateDatabase`] is the store that
+//! uses one file in a private directory; a store on a shared server is another possibility. Each
+//! [`StateOwner`] can access only its own state. An owner is a plugin, or one caller of a plugin.
 //!
-//! What the database does for a call is drawn from the call ([`WorkPayer`]): memory before a value is read, processor time,
-//! and the time until its deadline. Reads run on threads that may block. All changes go through one thread, which
-//! commits those that wait together, so that a change waits for one `fsync` at the most and many callers share it. A
-//! change is answered after it is on disk, wholly or not at all.
+//! The work of the database is charged to the call ([`WorkPayer`]): memory before a value is read,
+//! processor time, and the time until the deadline. Reads run on blocking threads. All changes go
+//! through one thread, which commits queued changes together, so that a change
+//! waits for at most one `fsync`, which many callers share. A change completes after it is on disk,
+//! and is applied completely or not at all.
 //!
-//! This crate does not know wasmtime, grants or the protocol.
+//! This crate does not depend on wasmtime, grants or the protocol.
 
 mod bounds;
 mod bucket;

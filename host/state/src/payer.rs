@@ -1,21 +1,22 @@
-//! What an operation is drawn from.
+//! Accounting of the work of operations.
 
 use std::fmt::Debug;
 use std::time::Duration;
 
 use toolbay_model::thread_cpu_time;
 
-/// The call that an operation is done for.
+/// Call to which the work of an operation is charged.
 pub trait WorkPayer: Debug + Send + Sync {
-    /// Takes memory for bytes that are about to be read, until the payer is dropped. `false` if there is not as much.
+    /// Charges memory for bytes that are about to be read, until the payer is dropped. Returns
+    /// `false` if not enough is left.
     fn hold(&self, bytes: usize) -> bool;
-    /// Takes note of processor time that was spent.
+    /// Charges processor time.
     fn spend(&self, time: Duration);
-    /// Whether the operation must stop. It is asked every few microseconds.
+    /// Returns whether the operation must stop. Called every few microseconds.
     fn is_due(&self) -> bool;
 }
 
-/// Pays for anything: for commands of the operator.
+/// Payer without limits, for commands of the operator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UnmeteredPayer;
 
@@ -31,7 +32,7 @@ impl WorkPayer for UnmeteredPayer {
     }
 }
 
-/// Does work on this thread, and has `payer` pay for its processor time.
+/// Does work on this thread and charges its processor time to `payer`.
 pub(crate) fn paid<T>(payer: &dyn WorkPayer, work: impl FnOnce() -> T) -> T {
     let before = thread_cpu_time();
     let result = work();

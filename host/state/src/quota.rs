@@ -1,44 +1,44 @@
-//! How much an owner may keep.
+//! Quotas of state owners.
 
 use bytesize::ByteSize;
 
-/// Bytes that an entry takes in the file besides its key and value, about.
+/// Approximate size that an entry takes in the file in addition to its key and value, in bytes.
 const ENTRY: u64 = 128;
 
-/// Bytes that an owner takes in the file, about.
+/// Approximate size that an owner takes in the file, in bytes.
 const OWNER: u64 = 512;
 
-/// How much one owner may keep.
+/// Quota of one owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateQuota {
-    /// Bytes of keys and values, all buckets together.
+    /// Maximum total size of keys and values in all buckets.
     pub size: ByteSize,
-    /// Keys, all buckets together.
+    /// Maximum number of keys in all buckets.
     pub keys: u64,
 }
 
-/// How much one owner keeps.
+/// Usage of one owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuotaUsage {
-    /// Bytes of keys and values.
+    /// Total size of keys and values, in bytes.
     pub bytes: u64,
-    /// Keys.
+    /// Number of keys.
     pub keys: u64,
 }
 
 impl QuotaUsage {
-    /// With one more entry of this size.
+    /// Returns the usage with an additional entry of this size.
     pub(crate) fn plus(self, bytes: usize) -> Self {
         Self { bytes: self.bytes.saturating_add(bytes as u64), keys: self.keys.saturating_add(1) }
     }
 
-    /// With one entry of this size less.
+    /// Returns the usage without an entry of this size.
     pub(crate) fn minus(self, bytes: usize) -> Self {
         Self { bytes: self.bytes.saturating_sub(bytes as u64), keys: self.keys.saturating_sub(1) }
     }
 
-    /// What it takes in the file, about. The bound of the whole database counts this, so that many owners with next to
-    /// nothing each are bounded, too.
+    /// Returns the approximate size in the file, in bytes. The limit of the whole database counts
+    /// this size, so that many owners with little state each are bounded, too.
     pub(crate) fn weight(self) -> u64 {
         if self.keys == 0 { 0 } else { self.bytes + self.keys.saturating_mul(ENTRY) + OWNER }
     }

@@ -1,4 +1,4 @@
-//! Reads of the database: each sees one state of it, and waits for no change.
+//! Reads of the database. Each read uses a snapshot and does not wait for changes.
 
 use redb::{ReadTransaction, StorageError};
 use serde::{Deserialize, Serialize};
@@ -9,36 +9,36 @@ use crate::error::StateError;
 use crate::payer::WorkPayer;
 use crate::tables::{ENTRIES, OWNERS};
 
-/// Where a page of a list begins.
+/// Start of a page of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PageStart {
-    /// At the first key.
+    /// The first key.
     First,
-    /// At the first key after this one, which need not exist.
+    /// The first key after this one, which need not exist.
     After(String),
-    /// After as many keys.
+    /// The first key after skipping this many.
     Skip(u64),
 }
 
-/// A page of a list of keys.
+/// Page of a list of keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct KeyPage {
-    /// The keys, in the order of their bytes.
+    /// Keys, in byte order.
     pub keys: Vec<String>,
-    /// Whether there are more after them.
+    /// True if more keys follow.
     pub more: bool,
 }
 
-/// Bytes that a page holds besides its keys' bytes.
+/// Memory of a page in addition to the bytes of its keys.
 const PAGE_HELD: usize = PAGE_KEYS * size_of::<String>();
 
-/// Keys that are passed over before the payer is asked again.
+/// Number of keys after which the payer is checked again.
 const STEP: usize = 256;
 
-/// Why a read or a change fails.
+/// Failure of a read or a change.
 #[derive(Debug)]
 pub(crate) enum OperationFailure {
-    /// For a reason that the caller is told.
+    /// The operation was rejected, for a reason that is reported to the caller.
     Refused(StateError),
     /// The database failed.
     Database(redb::Error),
@@ -61,7 +61,7 @@ macro_rules! database_errors {
 }
 database_errors!(StorageError, redb::TableError, redb::TransactionError, redb::CommitError);
 
-/// The number of the bucket's owner; `None` if it keeps nothing.
+/// Returns the number of the bucket's owner; `None` if the owner has no state.
 fn owner(transaction: &ReadTransaction, bucket: &StateBucket) -> Result<Option<u64>, OperationFailure> {
     let owners = transaction.open_table(OWNERS)?;
     Ok(owners.get(bucket.owner().row())?.map(|row| row.value().0))

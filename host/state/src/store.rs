@@ -1,4 +1,4 @@
-//! What keeps the state of plugins.
+//! Interface of state stores.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -12,17 +12,20 @@ use crate::payer::WorkPayer;
 use crate::quota::StateQuota;
 use crate::reading::{KeyPage, PageStart};
 
-/// The answer to an operation. Dropping it gives the operation up: a change then happens wholly or not at all.
+/// Result of an operation. Dropping the future abandons the operation: a change is then applied
+/// completely or not at all.
 pub type StateFuture<T> = BoxFuture<'static, Result<T, StateError>>;
 
-/// What keeps the state of plugins. Its futures run on any Tokio runtime with a timer, and never block its threads.
+/// Store for the state of plugins. Its futures run on any Tokio runtime with a timer, and never
+/// block its threads.
 ///
-/// Whoever was told that a change is done finds it in every later read, and after the process was killed.
+/// After a change completes, every later read observes it, even if the process was killed in
+/// between.
 pub trait StateStore: Debug + Send + Sync {
-    /// Makes everything ready that the first operation would, to find out whether that is possible.
+    /// Prepares the store like the first operation would, to check that it is usable.
     fn open(&self) -> StateFuture<()>;
 
-    /// The values of keys, in the same order; `None` for each key that does not exist.
+    /// Returns the values of keys, in the same order; `None` for each key that does not exist.
     fn get(
         &self,
         bucket: &StateBucket,
@@ -30,13 +33,14 @@ pub trait StateStore: Debug + Send + Sync {
         payer: Arc<dyn WorkPayer>,
     ) -> StateFuture<Vec<Option<Vec<u8>>>>;
 
-    /// Whether a key exists.
+    /// Returns whether a key exists.
     fn exists(&self, bucket: &StateBucket, key: String, payer: Arc<dyn WorkPayer>) -> StateFuture<bool>;
 
-    /// A page of the bucket's keys, in the order of their bytes.
+    /// Returns a page of the bucket's keys, in byte order.
     fn keys(&self, bucket: &StateBucket, start: PageStart, payer: Arc<dyn WorkPayer>) -> StateFuture<KeyPage>;
 
-    /// Changes the bucket, within the quota of its owner. What makes an owner's state smaller is always allowed.
+    /// Changes the bucket, within the quota of its owner. Changes that reduce the owner's state are
+    /// always allowed.
     fn change(
         &self,
         bucket: &StateBucket,

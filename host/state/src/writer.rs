@@ -1,4 +1,4 @@
-//! The thread that changes the database: changes that wait together become one commit, and share its `fsync`.
+//! Writer thread of the database. Queued changes become one commit and share its `fsync`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,18 +19,18 @@ use crate::reading::OperationFailure;
 use crate::tables::{NEXT, StateTables, WEIGHT};
 use crate::version::ValueVersion;
 
-/// A change that somebody waits for.
+/// Queued change.
 pub(crate) struct WriteJob {
     pub(crate) bucket: StateBucket,
     pub(crate) quota: StateQuota,
     pub(crate) change: BucketChange,
     pub(crate) payer: Arc<dyn WorkPayer>,
     pub(crate) reply: oneshot::Sender<Result<ChangeOutcome, StateError>>,
-    /// Its share of the bytes that may wait.
+    /// Permit for the change's share of the queued bytes.
     pub(crate) _waiting: OwnedSemaphorePermit,
 }
 
-/// Changes the database until nobody can ask for changes any more, the database fails, or it is idle and `release` says
+/// Applies changes until no sender is left, the database fails, or it is idle and `release` returns
 /// that it can be closed.
 pub(crate) fn run(
     database: &redb::Database,
@@ -47,7 +47,7 @@ pub(crate) fn run(
             Err(RecvTimeoutError::Disconnected) => return,
         };
         let group = group(first, jobs);
-        // A damaged file can make the database panic: that fails these changes, and no more.
+        // A damaged file can make the database panic. Limit the effect to these changes.
         let answers = catch_unwind(AssertUnwindSafe(|| commit(database, &group, total)));
         let answers = match answers {
             Ok(Ok(answers)) => answers,
@@ -62,7 +62,7 @@ pub(crate) fn run(
             }
         };
         for (job, answer) in group.into_iter().zip(answers) {
-            // Whoever no longer waits needs no answer.
+            // Fails if the caller no longer waits.
             let _ = job.reply.send(answer);
         }
         if failed.load(Ordering::Relaxed) {
@@ -71,7 +71,7 @@ pub(crate) fn run(
     }
 }
 
-/// The changes that wait, as many as one commit takes.
+/// Collects queued changes for one commit.
 fn group(first: WriteJob, jobs: &Receiver<WriteJob>) -> Vec<WriteJob> {
     let mut bytes = first.change.bytes();
     let mut group = vec![first];
@@ -85,7 +85,7 @@ fn group(first: WriteJob, jobs: &Receiver<WriteJob>) -> Vec<WriteJob> {
     group
 }
 
-/// Makes the changes. When this returns, they are on disk, or none of them is.
+/// Commits the changes. When this returns, all of them are on disk, or none.
 fn commit(
     database: &redb::Database,
     group: &[WriteJob],
@@ -104,7 +104,7 @@ fn commit(
             answers.push(match answer {
                 Ok(changed) => Ok(changed),
                 Err(OperationFailure::Refused(error)) => Err(error),
-                // Parts of the change may have been made: nothing of this transaction is kept.
+                // Parts of the change may have been applied, so drop the whole transaction.
                 Err(OperationFailure::Database(error)) => return Err(error),
             });
         }
@@ -117,7 +117,7 @@ fn commit(
     Ok(answers)
 }
 
-/// Makes one change. One that is refused has changed nothing.
+/// Applies one change. A rejected change has no effect.
 fn apply(tables: &mut StateTables<'_>, job: &WriteJob, total: ByteSize) -> Result<ChangeOutcome, OperationFailure> {
     let row = tables.owners.get(job.bucket.owner().row())?.map(|row| row.value());
     let mut owner = OwnerAccount {
@@ -151,14 +151,14 @@ fn apply(tables: &mut StateTables<'_>, job: &WriteJob, total: ByteSize) -> Resul
     }
 }
 
-/// A whole number in decimal digits.
+/// Parses a whole number in decimal digits.
 fn number(value: &[u8]) -> Option<i128> {
     std::str::from_utf8(value).ok()?.parse().ok()
 }
 
-/// What one owner keeps, while a change is made.
+/// State usage of one owner during a change.
 struct OwnerAccount<'a> {
-    /// `None` if it keeps nothing yet.
+    /// Number of the owner; `None` if it has no state yet.
     number: Option<u64>,
     used: QuotaUsage,
     job: &'a WriteJob,
@@ -173,13 +173,13 @@ impl OwnerAccount<'_> {
         Ok(tables.entries.get((number, self.job.bucket.name(), key))?)
     }
 
-    /// Bytes of the key and its value; `None` if the key does not exist.
+    /// Returns the size of the key and its value, in bytes; `None` if the key does not exist.
     fn size(&self, tables: &StateTables<'_>, key: &str) -> Result<Option<usize>, OperationFailure> {
         Ok(self.value(tables, key)?.map(|value| key.len() + value.value().len()))
     }
 
     fn set(&mut self, tables: &mut StateTables<'_>, entries: &[(&str, &[u8])]) -> Result<(), OperationFailure> {
-        // Of a key that occurs twice, the last value.
+        // For a repeated key, use the last value.
         let entries: std::collections::BTreeMap<&str, &[u8]> = entries.iter().copied().collect();
         let mut after = self.used;
         for (key, value) in &entries {
@@ -219,7 +219,8 @@ impl OwnerAccount<'_> {
         self.note(tables, after, total)
     }
 
-    /// Whether the owner may keep this much instead. Returns what all owners then weigh.
+    /// Checks whether the owner may have the usage `after`. Returns the resulting total file size
+    /// of all owners.
     fn allow(&self, tables: &StateTables<'_>, after: QuotaUsage) -> Result<u64, OperationFailure> {
         let (before, quota) = (self.used, self.job.quota);
         if after.keys > quota.keys && after.keys > before.keys {
@@ -235,7 +236,7 @@ impl OwnerAccount<'_> {
         Ok(total)
     }
 
-    /// Writes down what the owner keeps now.
+    /// Writes the owner's usage to the tables.
     fn note(&mut self, tables: &mut StateTables<'_>, after: QuotaUsage, total: u64) -> Result<(), OperationFailure> {
         let (row, Some(number)) = (self.job.bucket.owner().row(), self.number) else { return Ok(()) };
         if after.keys == 0 {
@@ -248,7 +249,8 @@ impl OwnerAccount<'_> {
     }
 }
 
-/// What all owners weigh after one of them keeps `after` instead of `before`.
+/// Returns the total file size of all owners after the usage of one changes from `before` to
+/// `after`.
 pub(crate) fn weight(tables: &StateTables<'_>, before: QuotaUsage, after: QuotaUsage) -> Result<u64, OperationFailure> {
     let now = tables.numbers.get(WEIGHT)?.map_or(0, |weight| weight.value());
     Ok(now.saturating_sub(before.weight()).saturating_add(after.weight()))

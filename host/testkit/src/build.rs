@@ -1,4 +1,5 @@
-//! Builds the server and the plugins, and copies the plugins to folders that a server can serve.
+//! Builds the server and the plugins with cargo, and copies the plugins to folders that a server
+//! can serve.
 
 mod progress;
 
@@ -17,7 +18,7 @@ pub use self::progress::Progress;
 use crate::command;
 use crate::workspace::{HOST, Package, Workspace};
 
-/// The target of plugins.
+/// The compilation target of plugins.
 pub const WASM: &str = "wasm32-wasip2";
 
 /// The profile of the server.
@@ -50,10 +51,10 @@ impl fmt::Display for Profile {
     }
 }
 
-/// The results of a build.
+/// The paths of what a build produced.
 #[derive(Clone, Debug)]
 pub struct Built {
-    /// The server.
+    /// The server's executable.
     pub server: PathBuf,
     /// The folder with the sample plugins.
     pub plugins: PathBuf,
@@ -61,21 +62,21 @@ pub struct Built {
     pub guests: PathBuf,
 }
 
-/// Builds with cargo.
+/// A builder that runs cargo.
 pub struct Builder<'a> {
     workspace: &'a Workspace,
-    /// The receiver of cargo's progress. Without one, cargo shows its progress itself.
+    /// The callback for cargo's progress. Without one, cargo shows its progress itself.
     watch: Option<&'a mut dyn FnMut(Progress)>,
     quiet: bool,
 }
 
 impl<'a> Builder<'a> {
-    /// A builder that leaves the display of progress to cargo.
+    /// Creates a builder that leaves the display of progress to cargo.
     pub fn new(workspace: &'a Workspace) -> Self {
         Self { workspace, watch: None, quiet: false }
     }
 
-    /// A builder that reports progress to `watch` whenever it changes.
+    /// Creates a builder that reports progress to `watch` whenever it changes.
     pub fn watched(workspace: &'a Workspace, watch: &'a mut dyn FnMut(Progress)) -> Self {
         Self { workspace, watch: Some(watch), quiet: false }
     }
@@ -88,11 +89,13 @@ impl<'a> Builder<'a> {
 
     /// Builds the server, every sample plugin and every guest.
     pub fn everything(&mut self, profile: Profile) -> Result<Built> {
-        // Two builds, so that features that the guests enable in shared dependencies do not change the samples' bytes.
+        // The samples and the guests are separate builds. Otherwise, features that the guests
+        // enable in shared dependencies would change the samples' bytes.
         Ok(Built { server: self.server(profile)?, plugins: self.samples()?, guests: self.guests()? })
     }
 
-    /// The same, with this server if there already is one.
+    /// Like [`everything`](Self::everything), but uses `server` instead of building one if it is
+    /// given.
     pub fn with_server(&mut self, server: Option<&Path>, profile: Profile) -> Result<Built> {
         match server {
             Some(server) => {
@@ -185,8 +188,9 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The configuration with which cargo makes a plugin's source paths relative to the workspace or to cargo's home, so
-/// that they do not contain folders of the build machine (`rustc --remap-path-prefix`).
+/// Returns the cargo configuration that makes a plugin's source paths relative to the workspace or
+/// to cargo's home (`rustc --remap-path-prefix`). The plugin then contains no paths of the build
+/// machine.
 fn without_machine_paths(root: &Path) -> Result<String> {
     let home = match std::env::var_os("CARGO_HOME") {
         Some(home) => PathBuf::from(home),
@@ -198,12 +202,12 @@ fn without_machine_paths(root: &Path) -> Result<String> {
     Ok(format!("target.{WASM}.rustflags = {}", Value::from(flags.to_vec())))
 }
 
-/// A size in readable form.
+/// Formats a size in KiB, rounded up.
 pub fn kib(bytes: u64) -> String {
     format!("{} KiB", bytes.div_ceil(1024))
 }
 
-/// The .wasm files in a folder, by name.
+/// Returns the .wasm files in a folder, sorted by name.
 pub fn wasm_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).with_context(|| format!("failed to read {}", folder.display()))?;
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -212,7 +216,7 @@ pub fn wasm_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The .wasm files among the artifacts, by the manifest of their crate.
+/// Returns the .wasm files among the artifacts, by the manifest of their crate.
 fn wasm_artifacts(artifacts: &[Value]) -> BTreeMap<PathBuf, PathBuf> {
     let mut files = BTreeMap::new();
     for artifact in artifacts {
@@ -226,7 +230,7 @@ fn wasm_artifacts(artifacts: &[Value]) -> BTreeMap<PathBuf, PathBuf> {
     files
 }
 
-/// A server may watch `to`, so the file is replaced atomically, and only if it differs.
+/// Copies a file if the content differs. Replaces `to` atomically, because a server may watch it.
 fn copy_if_changed(from: &Path, to: &Path) -> Result<()> {
     let replace = || -> io::Result<()> {
         let bytes = fs::read(from)?;

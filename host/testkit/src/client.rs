@@ -1,4 +1,5 @@
-//! A single caller: it sends a request, waits for the response, and can read the messages that arrived in the meantime.
+//! A synchronous client over stdio. It sends a request, waits for the response, and buffers the
+//! messages that arrive in the meantime.
 
 mod inbox;
 
@@ -17,28 +18,28 @@ use crate::message::{self, Answer, Arrived};
 use crate::process::Process;
 use crate::{DEADLINE, Folder, Toolbay, revision};
 
-/// The time from the response to a ping to the next ping.
+/// Interval between the response to a ping and the next ping.
 const BETWEEN_PINGS: Duration = Duration::from_millis(2);
 
-/// A running server, and the connection to it. Every method waits for at most [`DEADLINE`]. Dropping it ends the
-/// server.
+/// A running server and the connection to it. Every method waits for at most [`DEADLINE`]. Dropping
+/// the client kills the server.
 #[derive(Debug)]
 pub struct Client {
     connection: Connection,
     inbox: Inbox,
     requests: u64,
     log: Log,
-    /// The server's working folder; kept while the server runs.
+    /// The server's working folder, which must exist while the server runs.
     _folder: Folder,
 }
 
 impl Client {
-    /// Starts a server on the folder. Sends nothing yet.
+    /// Starts a server on the folder. Does not send anything.
     pub fn start(folder: &Folder) -> Result<Self> {
         Self::run(Toolbay::new(folder).args([Path::new("serve")]))
     }
 
-    /// Starts `command`, which must serve on its standard input and output.
+    /// Starts `command`, which must serve over stdio.
     pub fn run(command: Toolbay) -> Result<Self> {
         let (command, folder) = command.into_parts();
         let (log, (sender, arriving)) = (Log::default(), channel());
@@ -46,22 +47,22 @@ impl Client {
         Ok(Self { connection, inbox: Inbox::new(arriving), requests: 0, log, _folder: folder })
     }
 
-    /// When the server was started.
+    /// Returns the time at which the server was started.
     pub fn started(&self) -> Instant {
         self.connection.process().started
     }
 
-    /// The server's process.
+    /// Returns the server's process.
     pub fn process(&self) -> &Process {
         self.connection.process()
     }
 
-    /// The server's log.
+    /// Returns the server's log.
     pub fn log(&self) -> &Log {
         &self.log
     }
 
-    /// The revisions with sessions that the server offers, oldest first.
+    /// Returns the revisions with sessions that the server supports, oldest first.
     pub fn with_sessions(&mut self) -> Result<Vec<String>> {
         let id = self.next_id();
         self.send(&message::stateless(revision::STATELESS, id, "server/discover", json!({})))?;
@@ -69,7 +70,7 @@ impl Client {
         revision::with_sessions(&discovered)
     }
 
-    /// Performs the handshake for a revision with sessions; returns the result of `initialize`.
+    /// Performs the handshake for a revision with sessions. Returns the result of `initialize`.
     pub fn initialize(&mut self, revision: &str) -> Result<Arrived<Value>> {
         let answer = self.say_initialize(revision)?;
         self.notify("notifications/initialized", &json!({}))?;
@@ -99,12 +100,12 @@ impl Client {
         Ok(id)
     }
 
-    /// Sends a call and returns its id.
+    /// Sends a tool call and returns its request id.
     pub fn begin(&mut self, tool: &str, arguments: &Value) -> Result<u64> {
         self.request("tools/call", &message::call(tool, arguments, None))
     }
 
-    /// Sends a call with a progress token, which is the call's id.
+    /// Sends a tool call whose progress token is its request id, and returns the id.
     pub fn begin_with_progress(&mut self, tool: &str, arguments: &Value) -> Result<u64> {
         let token = self.requests + 1;
         self.request("tools/call", &message::call(tool, arguments, Some(token)))
@@ -115,7 +116,7 @@ impl Client {
         self.wait_for(&format!("the answer to request {id}"), answers(id))
     }
 
-    /// Sends a request and waits for its response, the whole message.
+    /// Sends a request, waits for the response and returns the whole message.
     pub fn ask(&mut self, method: &str, params: &Value) -> Result<Arrived<Value>> {
         let id = self.request(method, params)?;
         self.answer(id)
@@ -127,8 +128,8 @@ impl Client {
         Ok(Arrived { what: message::answer(what)?, at })
     }
 
-    /// The same, and meanwhile sends a ping, waits for its response and a moment longer, again and again. `ponged`
-    /// gets the time that each response took.
+    /// Like [`finish`](Self::finish), but sends pings until the result arrives, with a short pause
+    /// after each response. `ponged` receives the round-trip time of each ping.
     pub fn finish_with_pings(&mut self, id: u64, mut ponged: impl FnMut(Duration)) -> Result<Arrived<Answer>> {
         loop {
             let sent = Instant::now();
@@ -150,45 +151,46 @@ impl Client {
         self.wait_for(method, |message| message.get("method").is_some_and(|name| name == method))
     }
 
-    /// Returns the notifications with this method that arrived while the client waited for something else: the whole
-    /// messages.
+    /// Removes the buffered notifications with this method and returns the whole messages.
     pub fn kept_notifications(&mut self, method: &str) -> Vec<Value> {
         self.inbox.take_kept(|message| message.get("method").is_some_and(|name| name == method))
     }
 
-    /// The number of `list_changed` notifications that were read since the last call of this function.
+    /// Returns the number of `list_changed` notifications that were read since the last call of
+    /// this function.
     pub fn take_list_changes(&mut self) -> usize {
         std::mem::take(&mut self.inbox.list_changes)
     }
 
-    /// Waits for a message that `wanted` accepts. Keeps all others.
+    /// Waits for a message that `wanted` accepts. Buffers all others.
     pub fn wait_for(&mut self, what: &str, wanted: impl FnMut(&Value) -> bool) -> Result<Arrived<Value>> {
         self.inbox.wait_for(wanted).with_context(|| format!("waited for {what}"))
     }
 
-    /// The next message from the server, ignoring those that were kept.
+    /// Waits for the next message from the server. Ignores buffered messages.
     pub fn receive(&mut self, what: &str) -> Result<Arrived<Value>> {
         self.inbox.next().with_context(|| format!("waited for {what}"))
     }
 
-    /// All tools, from all pages.
+    /// Returns all tools, from all pages.
     pub fn tools(&mut self) -> Result<Vec<Value>> {
         message::pages(|params| message::answer(self.ask("tools/list", &params)?.what)?.context("tools/list"))
     }
 
-    /// The names of all tools, from all pages.
+    /// Returns the names of all tools, from all pages.
     pub fn names(&mut self) -> Result<Vec<String>> {
         Ok(message::names(&self.tools()?))
     }
 
-    /// Waits until the server has ended; returns its last messages and its exit status.
+    /// Waits until the server has exited. Returns the remaining messages and the exit status.
     pub fn wait(&mut self) -> Result<(Vec<Value>, ExitStatus)> {
-        // The process signals the end of its output; by then, the inbox contains everything.
+        // `wait` returns after the end of the output, so the inbox then contains every message.
         let status = self.connection.process_mut().wait(DEADLINE)?;
         Ok((self.inbox.rest()?, status))
     }
 
-    /// Closes the server's input and waits until the server has ended.
+    /// Closes the server's input and waits until the server has exited. Returns the remaining
+    /// messages and the exit status.
     pub fn end(&mut self) -> Result<(Vec<Value>, ExitStatus)> {
         self.process().close_input();
         self.wait()
@@ -199,7 +201,8 @@ impl Client {
         self.connection.process_mut().kill()
     }
 
-    /// Closes the server's input and lets the server end on its own within `patience`.
+    /// Closes the server's input and waits until the server exits. Fails if it does not exit within
+    /// `patience` or its exit status is not 0.
     pub fn say_goodbye(&mut self, patience: Duration) -> Result<()> {
         self.process().close_input();
         let status = self.connection.process_mut().wait(patience)?;
@@ -212,7 +215,7 @@ impl Client {
     }
 }
 
-/// Whether a message responds to the request `id`.
+/// Returns a predicate that accepts the response to the request `id`.
 fn answers(id: u64) -> impl Fn(&Value) -> bool {
     move |message| message.get("id").is_some_and(|answered| *answered == id) && message.get("method").is_none()
 }

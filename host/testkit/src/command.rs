@@ -1,4 +1,4 @@
-//! Runs other programs. Errors contain the program and the reason.
+//! Runs other programs. Error messages contain the program and the reason.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
@@ -7,20 +7,20 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, anyhow, bail};
 
-/// The cargo that runs this process.
+/// Returns a command for the cargo that runs this process, in the folder `root`.
 pub fn cargo(root: &Path) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root);
     cargo
 }
 
-/// Runs a command that shares the terminal.
+/// Runs a command that inherits standard output and standard error. Fails if the command fails.
 pub fn run(command: &mut Command) -> Result<()> {
     let status = command.stdin(Stdio::null()).status().with_context(|| format!("failed to start {}", line(command)))?;
     if status.success() { Ok(()) } else { Err(anyhow!("{} failed ({status})", line(command))) }
 }
 
-/// The standard output of a command that must succeed.
+/// Runs a command and returns its standard output. Fails if the command fails.
 pub fn output(command: &mut Command) -> Result<String> {
     let output = command.stdin(Stdio::null()).output().with_context(|| format!("failed to start {}", line(command)))?;
     if !output.status.success() {
@@ -30,8 +30,8 @@ pub fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("failed to read what {} wrote", line(command)))
 }
 
-/// Runs a command and passes each line of its standard output to `read` as it arrives. Returns whether the command
-/// succeeded.
+/// Runs a command and passes each line of its standard output to `read` as it arrives. Returns
+/// whether the command succeeded.
 pub fn stream(command: &mut Command, mut read: impl FnMut(&str)) -> Result<bool> {
     let mut child = command
         .stdin(Stdio::null())
@@ -46,7 +46,8 @@ pub fn stream(command: &mut Command, mut read: impl FnMut(&str)) -> Result<bool>
     Ok(child.wait()?.success())
 }
 
-/// A command as a person would type it, shortened.
+/// Formats a command as a shell command line, with the file name of the program instead of its
+/// path.
 fn line(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or_default();
     let words = std::iter::once(program).chain(command.get_args());

@@ -1,4 +1,4 @@
-//! Compiles components ahead, so that the servers of tests find them ready.
+//! Compiles components ahead of time, so that servers in tests load them from the compile cache.
 
 use std::fs;
 
@@ -9,8 +9,11 @@ use crate::guests;
 use crate::program::Program;
 use crate::toolbay::Toolbay;
 
-/// Has a component compiled into the home that all servers of a program share, once for all processes that test.
-/// Compiling has the lowest priority: beside other work it may take longer than a test, or a call at start, should wait.
+/// Compiles a component into the home that all servers of a program share, once for all test
+/// processes.
+///
+/// Compilation has the lowest priority. On a busy machine, it may take longer than the timeout of a
+/// test or of a call at startup.
 pub fn compile_once(program: &Program, id: &str, component: &[u8]) -> Result<()> {
     let home = program.shared_home().context("without a home, there is nothing to compile into")?;
     let built = fs::metadata(program.path())

@@ -1,5 +1,5 @@
-//! A connection to a real server that any number of callers share. Their requests run at the same time, and the
-//! connection records whether each gets exactly one response.
+//! A connection to a real server that several callers share. Their requests run concurrently, and
+//! the connection checks that each request gets exactly one response.
 
 mod books;
 mod event;
@@ -21,23 +21,24 @@ use crate::message::{self, Arrived};
 use crate::process::{Heard, Process};
 use crate::signal::Signal;
 
-/// What happens to messages that belong to no caller's request.
+/// The policy for messages that belong to no caller's request.
 #[derive(Debug)]
 pub enum Unclaimed {
-    /// They are checked: an unexpected message is recorded as a fault.
+    /// Each message is checked, and an unexpected one is recorded as a fault.
     Judged,
-    /// They are passed on, and so are lines that are not messages, as errors.
+    /// Each message is forwarded to the channel. A line that is not a valid message is forwarded as
+    /// an error.
     HandedOn(Sender<Arrived<Result<Value, String>>>),
 }
 
-/// A server, and all messages to and from it.
+/// A running server and the requests that were sent to it.
 #[derive(Debug)]
 pub struct Connection {
     process: Process,
     shared: Arc<Shared>,
 }
 
-/// The state that the reading thread shares.
+/// The state that is shared with the reader thread.
 #[derive(Debug, Default)]
 struct Shared {
     books: Books,
@@ -46,7 +47,8 @@ struct Shared {
 }
 
 impl Connection {
-    /// Starts a command that serves on its standard input and output. Sends nothing yet. `log` receives the log.
+    /// Starts a command that serves over stdio. Does not send anything. `log` receives the server's
+    /// standard error.
     pub fn start(
         mut command: Command,
         unclaimed: Unclaimed,
@@ -59,7 +61,7 @@ impl Connection {
         Ok(Self { process, shared })
     }
 
-    /// Performs the handshake for a revision with sessions; returns the result of `initialize`.
+    /// Performs the handshake for a revision with sessions. Returns the result of `initialize`.
     pub fn initialize(&self, revision: &str) -> Result<Arrived<Value>> {
         let mailbox = self.mailbox();
         let answer = mailbox.answer(mailbox.request("initialize", &message::hello(revision))?)?;
@@ -68,44 +70,45 @@ impl Connection {
         Ok(Arrived { what: result, at: answer.at })
     }
 
-    /// Adds a caller.
+    /// Creates the mailbox of a new caller.
     pub fn mailbox(&self) -> Mailbox<'_> {
         Mailbox::new(self.process(), self.books())
     }
 
-    /// The server's process.
+    /// Returns the server's process.
     pub fn process(&self) -> &Process {
         &self.process
     }
 
-    /// The same, mutable, to end it.
+    /// Returns the server's process as mutable, for example to kill it.
     pub fn process_mut(&mut self) -> &mut Process {
         &mut self.process
     }
 
-    /// The server's process id.
+    /// Returns the server's process id.
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }
 
-    /// The number of requests sent through mailboxes and the number of responses.
+    /// Returns the record of requests and responses.
     pub fn books(&self) -> &Books {
         &self.shared.books
     }
 
-    /// The number of `list_changed` notifications from the server.
+    /// Returns the number of `list_changed` notifications from the server.
     pub fn listings(&self) -> &Signal<u64> {
         &self.shared.listings
     }
 
-    /// Cancels a request: nobody waits for its response any more.
+    /// Cancels a request. The server may still respond to it.
     pub fn cancel(&self, id: u64) -> Result<()> {
         self.books().cancelled(id);
         let params = json!({"requestId": id, "reason": "as asked"});
         self.send(&message::notification("notifications/cancelled", &params))
     }
 
-    /// Sends a line that is not a valid request. The server must respond with an error without a request's id.
+    /// Sends a line that is not a valid request. The server must respond with an error that has no
+    /// request id.
     pub fn send_garbage(&self, line: &str) -> Result<()> {
         self.books().garbage_sent();
         self.process.write_line(line)
@@ -116,8 +119,9 @@ impl Connection {
         self.process.write_line(message)
     }
 
-    /// Closes the server's input and waits until the server has ended; returns its exit status and the time that it
-    /// took. A server that does not end within `patience` is killed, which is an error.
+    /// Closes the server's input and waits until the server has exited. Returns the exit status and
+    /// the elapsed time. A server that does not exit within `patience` is killed, which is an
+    /// error.
     pub fn end(mut self, patience: Duration) -> Result<(ExitStatus, Duration)> {
         let began = Instant::now();
         self.process.close_input();
@@ -125,7 +129,8 @@ impl Connection {
         Ok((status, began.elapsed()))
     }
 
-    /// Waits until the list of tools contains everything that `wanted` looks for.
+    /// Waits until `wanted` accepts the list of tools. Returns the names of the tools. `patience`
+    /// limits the time between two changes of the list.
     pub fn until_listed(&self, patience: Duration, wanted: impl Fn(&[String]) -> bool) -> Result<Vec<String>> {
         let mailbox = self.mailbox();
         loop {
@@ -152,7 +157,7 @@ impl Shared {
         if method == Some(LIST_CHANGED) {
             self.listings.update(|times| *times += 1);
         }
-        // Other lists change as well when plugins come and go.
+        // Other lists also change when plugins are added or removed.
         if let (Unclaimed::Judged, Some(method)) = (unclaimed, method)
             && method.ends_with("/list_changed")
         {
@@ -168,7 +173,7 @@ impl Shared {
         match (unclaimed, left) {
             (Unclaimed::Judged, Ok(message)) => self.books.judge(&message),
             (Unclaimed::Judged, Err(error)) => self.books.fault(&error),
-            // A receiver that was dropped does not want the message.
+            // If the receiver was dropped, the message is discarded.
             (Unclaimed::HandedOn(to), what) => drop(to.send(Arrived { what, at })),
         }
     }

@@ -1,4 +1,4 @@
-//! A plugin folder for a test, with space beside it.
+//! A temporary working folder for a server, with a plugin folder in it.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,18 +20,19 @@ use crate::Program;
 /// The name of the plugin folder within a server's working folder.
 const PLUGINS: &str = "plugins";
 
-/// A temporary folder with `plugins/` in it, in which the servers of one program work. Dropping the last clone deletes
-/// it. Every method except [`make`](Self::make) panics on an error, which fails the test.
+/// A temporary folder that contains `plugins/` and is the working folder of a program's servers.
+/// Dropping the last clone deletes the folder. Every method except [`make`](Self::make) panics on
+/// an error, which fails the test.
 #[derive(Clone, Debug)]
 pub struct Folder {
     root: Arc<TempDir>,
     program: Program,
-    /// What is done to each file that is put into the folder.
+    /// The transformation that is applied to each file before it is written to the plugin folder.
     rewrite: Option<fn(Vec<u8>) -> Vec<u8>>,
 }
 
 impl Folder {
-    /// A folder whose name begins with `prefix`.
+    /// Creates a folder whose name begins with `prefix`.
     pub fn make(program: &Program, prefix: &str) -> Result<Self> {
         let root = tempfile::Builder::new().prefix(prefix).tempdir().context("failed to make a folder")?;
         let plugins = root.path().join(PLUGINS);
@@ -39,62 +40,63 @@ impl Folder {
         Ok(Self { root: Arc::new(root), program: program.clone(), rewrite: None })
     }
 
-    /// A folder for a test.
+    /// Creates a folder for a test.
     pub fn new(program: &Program) -> Self {
         Self::make(program, "toolbay-test-").unwrap()
     }
 
-    /// A folder with one plugin.
+    /// Creates a folder with one plugin.
     pub fn with(program: &Program, name: &str, component: impl AsRef<[u8]>) -> Self {
         let folder = Self::new(program);
         folder.put(name, component);
         folder
     }
 
-    /// The same folder, where each file is changed in this way before it is there.
+    /// Applies `rewrite` to each file before it is written to the plugin folder.
     #[must_use]
     pub fn rewriting(self, rewrite: fn(Vec<u8>) -> Vec<u8>) -> Self {
         Self { rewrite: Some(rewrite), ..self }
     }
 
-    /// The program whose servers work here.
+    /// Returns the program whose servers use this folder.
     pub fn program(&self) -> &Program {
         &self.program
     }
 
-    /// The working folder of the servers.
+    /// Returns the working folder of the servers.
     pub fn root(&self) -> &Path {
         self.root.path()
     }
 
-    /// A path beside the plugin folder.
+    /// Returns a path in the working folder, next to the plugin folder.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.root.path().join(name)
     }
 
-    /// The plugin folder.
+    /// Returns the plugin folder.
     pub fn plugins(&self) -> PathBuf {
         self.beside(PLUGINS)
     }
 
-    /// A file in the plugin folder.
+    /// Returns the path of a file in the plugin folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.plugins().join(name)
     }
 
-    /// Writes the configuration file of the servers here.
+    /// Writes the configuration file of the servers.
     pub fn configure(&self, config: &str) {
         fs::write(self.beside("toolbay.toml"), config).unwrap();
     }
 
-    /// Puts a file into the plugin folder as installers do: written elsewhere, then renamed. A grant looks as if it had
-    /// been written long ago, so that the server need not wait until it is complete.
+    /// Puts a file into the plugin folder as installers do: writes it elsewhere, then renames it.
+    /// Sets the modification time of a grant to an hour ago, so that the server does not wait for
+    /// the end of a possible write.
     pub fn put(&self, name: &str, content: impl AsRef<[u8]>) {
         let staged = self.stage(name, content);
         fs::rename(staged, self.path(name)).unwrap();
     }
 
-    /// Writes a file beside the plugin folder, on the same file system.
+    /// Writes a file next to the plugin folder, on the same file system.
     pub fn stage(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let staged = self.beside(&format!("staged-{name}"));
         match self.rewrite {
@@ -118,21 +120,21 @@ impl Folder {
         fs::remove_file(self.path(name)).unwrap();
     }
 
-    /// Replaces `name` in the plugin folder atomically by a link to `target`.
+    /// Atomically replaces `name` in the plugin folder with a symbolic link to `target`.
     pub fn link(&self, name: &str, target: impl AsRef<Path>) {
         let staged = self.beside("staged-link");
         symlink(target, &staged).unwrap();
         fs::rename(staged, self.path(name)).unwrap();
     }
 
-    /// Creates the folder `gate/`, which the hostile guest's `wait_for_gate` watches, and returns the grant that mounts
-    /// it.
+    /// Creates the folder `gate/`, which the hostile guest's `wait_for_gate` watches. Returns the
+    /// grant that mounts it.
     pub fn gate(&self) -> String {
         fs::create_dir_all(self.beside("gate")).unwrap();
         "[[permissions.mounts]]\nhost = \"../gate\"\nguest = \"/gate\"\naccess = \"read\"\n".to_owned()
     }
 
-    /// Lets every `wait_for_gate` continue.
+    /// Creates the file that lets every `wait_for_gate` continue.
     pub fn open_gate(&self) {
         fs::write(self.beside("gate/open"), "").unwrap();
     }

@@ -1,7 +1,8 @@
-//! The workspace's own plugins, built when a test first needs one.
+//! The workspace's own plugins, built on first use.
 //!
-//! Cargo determines what is up to date, so each test process runs it once before the first use. If a runner starts a
-//! process per test, the first one runs cargo and leaves a note for the others of that run.
+//! Cargo determines which plugins are up to date, so each test process runs cargo once before the
+//! first use. If a runner starts a process for each test, only the first process runs cargo. It
+//! records the result in a file for the other processes of that run.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hasher as _};
@@ -13,17 +14,18 @@ use anyhow::{Context, Result, anyhow};
 use crate::build::Builder;
 use crate::workspace::{self, Workspace};
 
-/// The variable with which cargo-nextest identifies a run. It is the same in all processes of the run.
+/// The environment variable with the id of a cargo-nextest run. The id is the same in all processes
+/// of the run.
 const RUN: &str = "NEXTEST_RUN_ID";
 
 /// A file that every target folder contains.
 const TARGET_MARK: &str = "CACHEDIR.TAG";
 
-/// A folder that is built as a whole.
+/// A set of plugins that is built as a whole.
 struct Shelf {
     name: &'static str,
     build: fn(&mut Builder<'_>) -> Result<PathBuf>,
-    /// Its path after the build, or why the build failed.
+    /// The output folder after the build, or the error if the build failed.
     built: OnceLock<Result<PathBuf, String>>,
 }
 
@@ -31,17 +33,17 @@ static GUESTS: Shelf = Shelf { name: "guests", build: |builder| builder.guests()
 static SAMPLES: Shelf = Shelf { name: "plugins", build: |builder| builder.samples(), built: OnceLock::new() };
 static EXAMPLES: Shelf = Shelf { name: "examples", build: |builder| builder.examples(), built: OnceLock::new() };
 
-/// A plugin of `tests/guests`, by the name of its folder.
+/// Returns the component of a plugin in `tests/guests`, by the name of the plugin's folder.
 pub fn guest(id: &str) -> Result<Vec<u8>> {
     GUESTS.read(id)
 }
 
-/// A plugin of `plugins`, by the name of its folder.
+/// Returns the component of a plugin in `plugins`, by the name of the plugin's folder.
 pub fn sample(id: &str) -> Result<Vec<u8>> {
     SAMPLES.read(id)
 }
 
-/// A plugin of `examples`, by the name of its folder.
+/// Returns the component of a plugin in `examples`, by the name of the plugin's folder.
 pub fn example(id: &str) -> Result<Vec<u8>> {
     EXAMPLES.read(id)
 }
@@ -54,7 +56,8 @@ impl Shelf {
         fs::read(&file).with_context(|| format!("failed to read {}", file.display()))
     }
 
-    /// Builds it, unless another process of the same run has done so.
+    /// Builds the plugins, unless another process of the same run has done so. Returns the output
+    /// folder.
     fn folder(&self) -> Result<PathBuf> {
         let note = target().join(format!("{}.built", self.name));
         let _alone = lock(&note)?;
@@ -74,15 +77,16 @@ impl Shelf {
     }
 }
 
-/// The target folder of this program, for notes.
+/// Returns the cargo target folder that contains this executable.
 fn target() -> PathBuf {
     let program = std::env::current_exe().unwrap_or_default();
     let marked = program.ancestors().skip(1).find(|folder| folder.join(TARGET_MARK).is_file());
     marked.map_or_else(|| workspace::root().join("target"), Path::to_owned)
 }
 
-/// Does `work` unless it was done for the same `inputs`. Of several processes with the same `stamp`, one does it and
-/// the others wait.
+/// Runs `work` unless it was already completed for the same `inputs`. Writes `inputs` to the file
+/// `stamp` afterwards. If several processes use the same `stamp`, one runs `work` and the others
+/// wait.
 pub fn once(stamp: &Path, inputs: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
     let done = || fs::read_to_string(stamp).is_ok_and(|done| done == inputs);
     if done() {
@@ -96,7 +100,7 @@ pub fn once(stamp: &Path, inputs: &str, work: impl FnOnce() -> Result<()>) -> Re
     fs::write(stamp, inputs).with_context(|| format!("failed to write {}", stamp.display()))
 }
 
-/// Excludes other processes until the file is dropped.
+/// Locks a file against other processes until the returned handle is dropped.
 fn lock(of: &Path) -> Result<File> {
     let lock = of.with_added_extension("lock");
     let failed = || format!("failed to lock {}", lock.display());
@@ -106,7 +110,7 @@ fn lock(of: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// A hash of bytes that is the same in every process.
+/// Returns a hash of `bytes` that is the same in every process.
 pub(crate) fn digest(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(bytes);

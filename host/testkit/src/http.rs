@@ -1,4 +1,4 @@
-//! A server over HTTP, and a client that sends exactly what a test specifies.
+//! A server over HTTP, and a client that sends exactly the bytes and headers that a test specifies.
 
 #![allow(
     clippy::unwrap_used,
@@ -28,14 +28,15 @@ use crate::log::Log;
 use crate::message;
 use crate::{DEADLINE, Folder, Toolbay, revision};
 
-/// The value that omits a header that is sent by default.
+/// The header value that omits a header.
 const LEFT_OUT: &str = "-";
 
-/// A running `toolbay serve --http`. Dropping it asks it to end, and checks that it ended well.
+/// A running `toolbay serve --http`. Dropping it terminates the server and checks that the exit
+/// code is 0.
 ///
 /// # Panics
 ///
-/// Every method panics if the server does not do what the method waits for within [`DEADLINE`].
+/// Every method panics if the server does not respond as expected within [`DEADLINE`].
 #[derive(Debug)]
 pub struct HttpServer {
     listener: Listener,
@@ -47,18 +48,18 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// A server on the folder.
+    /// Starts a server on the folder.
     pub fn start(folder: &Folder) -> Self {
         Self::configured(folder, "")
     }
 
-    /// With a configuration file.
+    /// Starts a server on the folder with a configuration file.
     pub fn configured(folder: &Folder, config: &str) -> Self {
         folder.configure(config);
         Self::run(Toolbay::new(folder).args(["serve", "--http", "127.0.0.1:0"]))
     }
 
-    /// Runs `command`, which must listen.
+    /// Runs `command`, which must listen on HTTP.
     pub fn run(command: Toolbay) -> Self {
         let (command, folder) = command.into_parts();
         let listener = Listener::start(command).unwrap_or_else(|error| panic!("{error:#}"));
@@ -76,7 +77,7 @@ impl HttpServer {
         self
     }
 
-    /// The process id.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.listener.process.pid()
     }
@@ -96,7 +97,7 @@ impl HttpServer {
         self.raw([head.as_bytes(), b"\r\n", body].concat())
     }
 
-    /// Sends bytes unchanged and reads the head of the response.
+    /// Sends bytes unchanged on a new connection and reads the head of the response.
     pub fn raw(&self, bytes: impl AsRef<[u8]>) -> Response {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -111,12 +112,13 @@ impl HttpServer {
         stream.write_all(bytes.as_ref()).unwrap();
     }
 
-    /// Sends a `GET`.
+    /// Sends a GET request.
     pub fn get(&self, path: &str, headers: &[(&str, &str)]) -> Response {
         self.request("GET", path, headers, b"")
     }
 
-    /// Sends a POST to `/mcp` with these headers and those that every POST must have.
+    /// Sends a POST request to `/mcp` with `headers`. Adds the headers that every POST request must
+    /// have.
     pub fn post(&self, headers: &[(&str, &str)], body: &[u8]) -> Response {
         let usual = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
         let own = |name: &str| headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
@@ -125,12 +127,13 @@ impl HttpServer {
         self.request("POST", "/mcp", &all, body)
     }
 
-    /// Sends a request of the first stateless revision with these headers and those that belong to the request.
+    /// Sends a request of the first stateless revision with `headers`. Adds the headers that the
+    /// revision requires.
     pub fn modern(&self, method: &str, params: Value, headers: &[(&str, &str)]) -> Response {
         self.stateless(revision::STATELESS, method, params, headers)
     }
 
-    /// The same for any stateless revision.
+    /// Like [`modern`](Self::modern), for any stateless revision.
     pub fn stateless(&self, revision: &str, method: &str, params: Value, headers: &[(&str, &str)]) -> Response {
         // The name of a tool or prompt, or the URI of a resource.
         let name = params["name"].as_str().or(params["uri"].as_str()).map(ToOwned::to_owned);
@@ -144,7 +147,7 @@ impl HttpServer {
         self.post(&all, body.to_string().as_bytes())
     }
 
-    /// The result of a stateless request.
+    /// Sends a request of the first stateless revision and returns the result.
     pub fn result(&self, method: &str, params: Value) -> Value {
         let response = self.modern(method, params, &[]);
         assert_eq!(response.status, 200, "{method}");
@@ -153,14 +156,14 @@ impl HttpServer {
         answer["result"].take()
     }
 
-    /// Asks the server to end, and waits for that; its exit code.
+    /// Terminates the server with SIGTERM and waits until it has exited. Returns the exit code.
     pub fn end(&mut self) -> Option<i32> {
         self.listener.process.ask_to_end().unwrap();
         let ended = self.listener.process.wait(DEADLINE);
         ended.unwrap_or_else(|error| panic!("{error:#}; the log:\n{}", self.log.text())).code()
     }
 
-    /// The server's working folder.
+    /// Returns the server's working folder.
     pub fn folder(&self) -> &Folder {
         &self.folder
     }

@@ -5,15 +5,15 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use hdrhistogram::Histogram;
 
-/// The longest duration that is recorded exactly.
+/// Maximum duration that is recorded exactly. A longer one is recorded as this duration.
 const LONGEST: Duration = Duration::from_hours(1);
 
-/// Durations in microseconds, with three significant digits.
+/// A histogram of durations in microseconds, with three significant digits.
 #[derive(Clone, Debug)]
 pub struct Latencies(Histogram<u64>);
 
 impl Latencies {
-    /// An empty collection.
+    /// Creates an empty histogram.
     pub fn new() -> Result<Self> {
         Histogram::new_with_max(microseconds(LONGEST), 3).map(Self).context("failed to make a histogram")
     }
@@ -23,27 +23,27 @@ impl Latencies {
         self.0.saturating_record(microseconds(duration));
     }
 
-    /// Whether it is empty.
+    /// Returns whether the histogram is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The number of durations.
+    /// Returns the number of recorded durations.
     pub fn len(&self) -> u64 {
         self.0.len()
     }
 
-    /// The given percentile.
+    /// Returns the duration at the given percentile, from 0 to 100.
     pub fn percentile(&self, percentile: f64) -> Duration {
         Duration::from_micros(self.0.value_at_percentile(percentile))
     }
 
-    /// The median.
+    /// Returns the median.
     pub fn median(&self) -> Duration {
         self.percentile(50.0)
     }
 
-    /// The maximum.
+    /// Returns the maximum.
     pub fn max(&self) -> Duration {
         Duration::from_micros(self.0.max())
     }

@@ -1,16 +1,18 @@
-//! Shared by the tests, the soak test, the benchmark and the demo: a client for a real server, a plugin folder, the
-//! command line, small components for tests, and the workspace's own plugins, built on demand.
+//! Test support for the tests, the soak test, the benchmark and the demo: clients for a real
+//! server, temporary plugin folders, command lines, small generated components, and the workspace's
+//! own plugins, built on demand.
 //!
-//! Three layers, each on top of the one before:
+//! The crate has three layers, each on top of the previous one:
 //!
 //! 1. [`Process`] runs the program and reads its output line by line.
-//! 2. [`Connection`] sends requests for any number of callers and matches each response to its caller. [`Client`] is a
-//!    single caller that sends a request, waits, and can read earlier messages. Both return [`anyhow::Result`].
-//! 3. [`Server`] and [`HttpServer`] are for tests: they have the same operations, but panic on errors and print the
-//!    server's log.
+//! 2. [`Connection`] sends requests for any number of callers and matches each response to its
+//!    caller. [`Client`] is a single caller that sends a request, waits for the response, and
+//!    buffers other messages. Both return [`anyhow::Result`].
+//! 3. [`Server`] and [`HttpServer`] are for tests. They have the same operations, but panic on
+//!    errors and print the server's log.
 //!
-//! This crate uses the server only from outside. The server's path is an argument ([`Program::new`]), and no crate of
-//! the server is a dependency.
+//! This crate uses the server only as a separate process. The path of the server's executable is an
+//! argument ([`Program::new`]). No crate of the server is a dependency.
 
 pub mod build;
 pub mod command;
@@ -66,8 +68,8 @@ pub use self::socket::{Ended, Reply, Socket};
 pub use self::tiny::{Offering, Tiny, Tool};
 pub use self::toolbay::{Outcome, Toolbay};
 
-/// How long anything may take before a test fails. Everything that works takes less than a tenth of it.
+/// Timeout of every operation in a test. An operation that succeeds takes less than a tenth of it.
 pub const DEADLINE: Duration = Duration::from_mins(1);
 
-/// The notification that the list of tools has changed.
+/// The method of the notification that the list of tools has changed.
 pub const LIST_CHANGED: &str = "notifications/tools/list_changed";

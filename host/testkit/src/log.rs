@@ -1,4 +1,4 @@
-//! A program's log, for tests to wait for lines and to print after a failure.
+//! A program's log. Tests wait for lines in it, and print it after a failure.
 
 #![allow(clippy::panic, reason = "tests fail by panicking; `find` is for everybody else")]
 
@@ -13,7 +13,7 @@ use crate::DEADLINE;
 use crate::process::{Heard, listen};
 use crate::signal::Signal;
 
-/// The text so far. It grows while the program runs. Clones share it.
+/// The log text of a program. It grows while the program runs. Clones share the text.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
     state: Arc<Signal<State>>,
@@ -26,14 +26,14 @@ struct State {
 }
 
 impl Log {
-    /// Collects everything from `stream`, on a separate thread.
+    /// Creates a log that collects all lines of `stream` on a separate thread.
     pub fn follow(stream: impl Read + Send + 'static) -> Self {
         let log = Self::default();
         listen(stream, log.hear());
         log
     }
 
-    /// The receiver of a stream's lines for this log.
+    /// Returns a callback that appends a stream's lines to this log.
     pub fn hear(&self) -> impl FnMut(Heard<'_>) + Send + use<> {
         let log = self.clone();
         move |heard| {
@@ -48,12 +48,12 @@ impl Log {
         }
     }
 
-    /// Everything so far.
+    /// Returns the text so far.
     pub fn text(&self) -> String {
         self.state.read(|state| state.text.clone())
     }
 
-    /// The last lines.
+    /// Returns the last `lines` lines.
     pub fn tail(&self, lines: usize) -> String {
         self.state.read(|state| {
             let all: Vec<&str> = state.text.lines().collect();
@@ -61,7 +61,8 @@ impl Log {
         })
     }
 
-    /// Waits for `count` lines that match and returns the last of these.
+    /// Waits for `count` lines that match and returns the last of these. Fails if `patience`
+    /// elapses or the log ends first.
     pub fn find(&self, count: usize, patience: Duration, fits: impl Fn(&str) -> bool) -> Result<String> {
         let nth = |text: &str| text.lines().filter(|line| fits(line)).nth(count.saturating_sub(1)).map(str::to_owned);
         let mut found = None;
@@ -75,30 +76,30 @@ impl Log {
         }
     }
 
-    /// Waits until the program has ended.
+    /// Waits until the log has ended, which means that the program has exited.
     ///
     /// # Panics
     ///
-    /// If that takes longer than [`DEADLINE`].
+    /// Panics if that takes longer than [`DEADLINE`].
     pub fn wait_for_end(&self) {
         let ended = self.state.wait_until(DEADLINE, |state| state.ended);
         assert!(ended, "the program does not end; its log:\n{}", self.text());
     }
 
-    /// Waits until a line contains `words`, and returns the first one.
+    /// Waits until a line contains `words` and returns the first such line.
     ///
     /// # Panics
     ///
-    /// If none comes within [`DEADLINE`].
+    /// Panics if there is no such line within [`DEADLINE`].
     pub fn wait_for(&self, words: &str) -> String {
         self.wait_for_count(words, 1)
     }
 
-    /// Waits until `count` lines contain `words`, and returns the last of these.
+    /// Waits until `count` lines contain `words` and returns the last of these.
     ///
     /// # Panics
     ///
-    /// If they do not come within [`DEADLINE`].
+    /// Panics if there are fewer lines within [`DEADLINE`].
     pub fn wait_for_count(&self, words: &str, count: usize) -> String {
         let found = self.find(count, DEADLINE, |line| line.contains(words));
         found.unwrap_or_else(|error| panic!("waited for {count} times {words:?}: {error}"))

@@ -1,25 +1,25 @@
-//! The code blocks of a Markdown page, so that tests can check what readers will copy.
+//! Extracts the code blocks of a Markdown page, so that tests can check the code that readers copy.
 
 /// A fenced code block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// The line of its opening fence, from 1.
+    /// The line number of the opening fence, starting at 1.
     pub line: usize,
-    /// The words after the opening fence, separated by commas and spaces: the language, then attributes such as
-    /// `ignore`.
+    /// The words after the opening fence, separated by commas and spaces: the language, then
+    /// attributes such as `ignore`.
     pub labels: Vec<String>,
     /// The code, without the indentation of the fence.
     pub text: String,
 }
 
 impl Block {
-    /// The language; empty if the page names none.
+    /// Returns the language, or an empty string if the block declares none.
     pub fn language(&self) -> &str {
         self.labels.first().map_or("", String::as_str)
     }
 }
 
-/// Every fenced block of a page. As in Markdown, an unclosed block ends with the page.
+/// Returns all fenced code blocks of a page. As in Markdown, an unclosed block ends with the page.
 pub fn blocks(page: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut open: Option<(Fence, Block)> = None;
@@ -43,7 +43,7 @@ pub fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// The opening fence. The closing one is at least as long.
+/// The opening fence of a code block. The closing fence is at least as long.
 struct Fence {
     mark: char,
     length: usize,
@@ -53,7 +53,7 @@ struct Fence {
 impl Fence {
     fn opened_by(line: &str) -> Option<(Self, &str)> {
         let (indent, mark, length, info) = parts(line)?;
-        // Backticks after it make it inline code.
+        // Backticks in the rest of the line make it inline code.
         (!(mark == '`' && info.contains('`'))).then_some((Self { mark, length, indent }, info))
     }
 
@@ -67,7 +67,8 @@ impl Fence {
     }
 }
 
-/// The indentation, the fence character, its number and the rest of the line, if the line is a fence.
+/// Parses a fence. Returns the indentation, the fence character, the number of fence characters and
+/// the rest of the line.
 fn parts(line: &str) -> Option<(usize, char, usize, &str)> {
     let bare = line.trim_start_matches(' ');
     let mark = bare.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;

@@ -1,4 +1,4 @@
-//! Writes requests, checks that lines are JSON-RPC, and interprets responses.
+//! Builds requests, validates that lines are JSON-RPC, and parses responses.
 
 use std::fmt;
 use std::time::Instant;
@@ -6,24 +6,24 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-/// A message from the server.
+/// A message from the server, with the time of its arrival.
 #[derive(Clone, Debug)]
 pub struct Arrived<T> {
     /// The message.
     pub what: T,
-    /// When its line was read.
+    /// The time at which the line was read.
     pub at: Instant,
 }
 
-/// The result of a request, or its error.
+/// The result of a request, or the JSON-RPC error.
 pub type Answer = Result<Value, Refusal>;
 
 /// A JSON-RPC error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Its code.
+    /// The error code.
     pub code: i64,
-    /// Its message.
+    /// The error message.
     pub message: String,
 }
 
@@ -35,23 +35,24 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// A request.
+/// Builds a request.
 pub fn request(id: impl Into<Value>, method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params})
 }
 
-/// A notification.
+/// Builds a notification.
 pub fn notification(method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "method": method, "params": params})
 }
 
-/// The parameters of `initialize`, from a client without capabilities.
+/// Builds the parameters of `initialize`, for a client without capabilities.
 pub fn hello(revision: &str) -> Value {
     let client = json!({"name": "toolbay-testkit", "version": env!("CARGO_PKG_VERSION")});
     json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": client})
 }
 
-/// A request of a stateless revision. Keeps what `params` already state in `_meta`.
+/// Builds a request of a stateless revision. Adds the required members to `_meta` unless `params`
+/// already contains them.
 pub fn stateless(revision: &str, id: impl Into<Value>, method: &str, mut params: Value) -> Value {
     let stated = [("protocolVersion", json!(revision)), ("clientCapabilities", json!({}))];
     if let Some(params) = params.as_object_mut() {
@@ -68,7 +69,7 @@ pub fn stateless(revision: &str, id: impl Into<Value>, method: &str, mut params:
     request(id, method, &params)
 }
 
-/// The parameters of a call. With a token, the call reports its progress.
+/// Builds the parameters of a tool call. `progress` is the progress token, if any.
 pub fn call(tool: &str, arguments: &Value, progress: Option<u64>) -> Value {
     match progress {
         Some(token) => json!({"name": tool, "arguments": arguments, "_meta": {"progressToken": token}}),
@@ -76,7 +77,8 @@ pub fn call(tool: &str, arguments: &Value, progress: Option<u64>) -> Value {
     }
 }
 
-/// Parses a line from the server: a message or a batch. An error contains the line and what is wrong with it.
+/// Parses a line from the server, which is a message or a batch. An error contains the line and the
+/// problem.
 pub fn read(line: &[u8]) -> Result<Value> {
     let shown = || String::from_utf8_lossy(line);
     let message: Value =
@@ -85,7 +87,7 @@ pub fn read(line: &[u8]) -> Result<Value> {
     for message in all {
         let has = |key: &str| message.get(key).is_some();
         let is_answer = has("result") != has("error");
-        // A notification, or a request to the client.
+        // The message is a notification, or a request to the client.
         let is_asked = message.get("method").is_some_and(Value::is_string);
         let versioned = message.get("jsonrpc").is_some_and(|version| version == "2.0");
         ensure!(versioned && is_answer != is_asked, "not JSON-RPC: {}", shown());
@@ -93,7 +95,7 @@ pub fn read(line: &[u8]) -> Result<Value> {
     Ok(message)
 }
 
-/// Interprets a response.
+/// Parses a response. Fails if the message is not a response.
 pub fn answer(mut message: Value) -> Result<Answer> {
     if let Some(result) = message.get_mut("result") {
         return Ok(Ok(result.take()));
@@ -104,7 +106,8 @@ pub fn answer(mut message: Value) -> Result<Answer> {
     Ok(Err(Refusal { code, message }))
 }
 
-/// All tools, from all pages: `list` sends `tools/list` with these parameters.
+/// Returns all tools, from all pages. `list` sends `tools/list` with the given parameters and
+/// returns the result.
 pub fn pages(mut list: impl FnMut(Value) -> Result<Value>) -> Result<Vec<Value>> {
     let (mut tools, mut params) = (Vec::new(), json!({}));
     loop {
@@ -118,33 +121,34 @@ pub fn pages(mut list: impl FnMut(Value) -> Result<Value>) -> Result<Vec<Value>>
     }
 }
 
-/// The names of tools.
+/// Returns the names of tools.
 pub fn names(tools: &[Value]) -> Vec<String> {
     tools.iter().filter_map(|tool| Some(tool.get("name")?.as_str()?.to_owned())).collect()
 }
 
-/// The text blocks of a result, joined by line feeds.
+/// Returns the text blocks of a result, joined with line feeds.
 pub fn text(result: &Value) -> String {
     let blocks = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// Whether a result says that the call failed.
+/// Returns whether a result reports that the call failed.
 pub fn is_error(result: &Value) -> bool {
     result.get("isError").is_some_and(|is| is == true)
 }
 
-/// The error kind of a failed result, such as `fuel`; `None` if the plugin itself reported the failure.
+/// Returns the error kind of a failed result, such as `fuel`, or `None` if the plugin reported the
+/// failure.
 pub fn error_kind(result: &Value) -> Option<&str> {
     result.get("_meta")?.get("dev.toolbay/error")?.as_str()
 }
 
-/// The error kind (`none` if there is none) and the text of a failed result.
+/// Returns the error kind (`none` if there is none) and the text of a failed result.
 ///
 /// # Panics
 ///
-/// If the result is not a failed one.
+/// Panics if the result does not report a failure.
 pub fn failure(result: &Value) -> (String, String) {
     assert!(is_error(result), "the call did not fail: {result}");
     (error_kind(result).unwrap_or("none").to_owned(), text(result))

@@ -1,5 +1,5 @@
-//! A collector of OpenTelemetry over OTLP/HTTP: it decodes what it gets, checks it against the protocol, and misbehaves on
-//! request.
+//! An OpenTelemetry collector over OTLP/HTTP. It decodes the requests, validates them against the
+//! specification, and can simulate faulty collectors.
 
 #![allow(
     clippy::unwrap_used,
@@ -32,29 +32,29 @@ use prost::Message as _;
 
 use crate::{DEADLINE, read_request};
 
-/// What the collector does with a request that it has read.
+/// The behavior of the collector after it has read a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Manner {
-    /// Takes it, and keeps it.
+    /// Accepts the request and stores the data.
     Take,
-    /// Takes it, keeps it, and answers with this body.
+    /// Accepts the request, stores the data, and responds with this body.
     Say(Vec<u8>),
-    /// Answers with this status and these lines of the head, and forgets the request.
+    /// Responds with this status code and these header lines. Does not store the data.
     Refuse(u16, String),
-    /// Never answers.
+    /// Never responds.
     Ignore,
-    /// Closes the connection without an answer.
+    /// Closes the connection without a response.
     Close,
-    /// Answers with this instead of HTTP, and closes.
+    /// Writes these bytes instead of an HTTP response, and closes the connection.
     Write(Vec<u8>),
-    /// Takes it, keeps it, and answers with a body that has no end.
+    /// Accepts the request, stores the data, and responds with an endless body.
     Flood,
 }
 
 /// A running collector.
 #[derive(Debug)]
 pub struct Collector {
-    /// Where it listens.
+    /// The address on which the collector listens.
     pub address: SocketAddr,
     shared: Arc<Shared>,
 }
@@ -71,37 +71,37 @@ struct State {
     received: Received,
 }
 
-/// What was received so far.
+/// The data that the collector has received so far.
 #[derive(Clone, Debug, Default)]
 pub struct Received {
-    /// The head and the body of each request, in whatever manner it was answered.
+    /// The head and the body of each request, including requests that were not accepted.
     pub requests: Vec<(String, Vec<u8>)>,
-    /// The spans that were taken.
+    /// The accepted spans.
     pub spans: Vec<SpanMessage>,
-    /// The log lines that were taken.
+    /// The accepted log records.
     pub logs: Vec<LogRecord>,
-    /// The newest report of metrics that was taken.
+    /// The metrics of the newest accepted export request.
     pub metrics: Vec<Metric>,
-    /// How many reports of metrics were taken.
+    /// Number of accepted export requests with metrics.
     pub reports: usize,
     /// The attributes of the resource.
     pub resource: BTreeMap<String, String>,
-    /// What was wrong with the requests.
+    /// Descriptions of the problems with the requests.
     pub faults: Vec<String>,
 }
 
 impl Collector {
-    /// A collector on a free port that takes everything.
+    /// Starts a collector on a free port that accepts every request.
     pub fn start() -> Self {
         Self::on(TcpListener::bind("127.0.0.1:0").unwrap(), Manner::Take)
     }
 
-    /// A collector that begins with this manner.
+    /// Starts a collector on a free port with this behavior.
     pub fn with(manner: Manner) -> Self {
         Self::on(TcpListener::bind("127.0.0.1:0").unwrap(), manner)
     }
 
-    /// A collector that listens here.
+    /// Starts a collector on `listener` with this behavior.
     pub fn on(listener: TcpListener, manner: Manner) -> Self {
         let state = State { manner, received: Received::default() };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
@@ -115,32 +115,32 @@ impl Collector {
         Self { address, shared }
     }
 
-    /// Its base URL.
+    /// Returns the base URL.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// From now on it behaves in this manner.
+    /// Changes the behavior for the following requests.
     pub fn behave(&self, manner: Manner) {
         self.shared.state().manner = manner;
     }
 
-    /// What was received so far.
+    /// Returns the data that was received so far.
     ///
     /// # Panics
     ///
-    /// Something was no valid request.
+    /// Panics if a request was invalid.
     pub fn received(&self) -> Received {
         let received = self.shared.state().received.clone();
         assert!(received.faults.is_empty(), "{:#?}", received.faults);
         received
     }
 
-    /// Waits until what was received is `wanted`.
+    /// Waits until `wanted` accepts the received data, and returns the data.
     ///
     /// # Panics
     ///
-    /// That takes too long, or something was no valid request.
+    /// Panics if that takes longer than [`DEADLINE`], or if a request was invalid.
     pub fn until(&self, what: &str, wanted: impl Fn(&Received) -> bool) -> Received {
         let begun = Instant::now();
         let mut state = self.shared.state();
@@ -160,7 +160,7 @@ impl Shared {
         self.state.lock().unwrap()
     }
 
-    /// Answers the requests of one connection.
+    /// Handles the requests of one connection.
     fn serve(&self, mut stream: TcpStream) -> std::io::Result<()> {
         let mut reader = BufReader::new(stream.try_clone()?);
         while let Some((head, body)) = read_request(&mut reader)? {
@@ -183,7 +183,7 @@ impl Shared {
                 Manner::Refuse(status, fields) => {
                     write!(stream, "HTTP/1.1 {status} No\r\n{fields}Content-Length: 0\r\n\r\n")?;
                 }
-                // The connection ends when the other side closes it.
+                // The connection ends when the peer closes it.
                 Manner::Ignore => {}
                 Manner::Close => return Ok(()),
                 Manner::Write(bytes) => return stream.write_all(&bytes),
@@ -199,11 +199,12 @@ impl Shared {
     }
 }
 
-/// What was measured at one moment: its name, its labels and its value.
+/// A sample of a metric: its name, its labels and its value.
 type Sample = (String, Vec<(String, String)>, String);
 
 impl Received {
-    /// The counters and gauges of the newest report, with the names that Prometheus gives them: name, labels and value.
+    /// Returns the counters and gauges of the newest export request, with the names that Prometheus
+    /// uses.
     pub fn numbers(&self) -> Vec<Sample> {
         let points = self.metrics.iter().flat_map(|metric| match &metric.data {
             Some(Data::Sum(sum)) => {
@@ -221,7 +222,7 @@ impl Received {
         points.map(|(name, point)| (name, labels(&point.attributes), value(point.value))).collect()
     }
 
-    /// Decodes a request, and checks it.
+    /// Decodes a request, validates it and stores its data.
     fn take(&mut self, head: &str, body: &[u8]) {
         let lower = head.to_ascii_lowercase();
         let first = head.lines().next().unwrap_or_default();
@@ -265,12 +266,12 @@ impl Received {
     }
 }
 
-/// Attributes by their names, as text.
+/// Returns the values of attributes as text, by their names.
 pub fn attributes(pairs: &[KeyValue]) -> BTreeMap<String, String> {
     pairs.iter().map(|pair| (pair.key.clone(), attribute(pair))).collect()
 }
 
-/// The value of an attribute as text.
+/// Returns the value of an attribute as text.
 pub fn attribute(pair: &KeyValue) -> String {
     match pair.value.as_ref().and_then(|value| value.value.as_ref()) {
         Some(Value::StringValue(text)) => text.clone(),

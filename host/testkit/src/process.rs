@@ -1,4 +1,4 @@
-//! A running program whose output is read line by line.
+//! Runs a program and reads its output line by line.
 
 use std::fmt::Display;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
@@ -11,33 +11,34 @@ use anyhow::{Context, Result, bail};
 
 use crate::signal::Signal;
 
-/// An event of one of the program's output streams.
+/// An event of an output stream.
 #[derive(Clone, Copy, Debug)]
 pub enum Heard<'a> {
-    /// A line without its line feed, and when it was read.
+    /// A line without its line terminator, and the time at which it was read.
     Line(&'a [u8], Instant),
-    /// The stream cannot be read any further; the text says why.
+    /// The stream cannot be read any further. The end of the stream follows.
     Broken(&'a std::io::Error),
     /// The stream has ended. No further event follows.
     End,
 }
 
-/// A running program. Dropping it kills it unless it has ended.
+/// A running program. Dropping it kills the program unless it has exited.
 #[derive(Debug)]
 pub struct Process {
-    /// When it was started.
+    /// The time at which the program was started.
     pub started: Instant,
     child: Child,
-    /// `None` if its input was closed, or is used by another writer.
+    /// The standard input, or `None` if it was closed or is used by another writer.
     input: Mutex<Option<ChildStdin>>,
-    /// Whether its standard output has ended.
+    /// True if the standard output has ended.
     silent: Arc<Signal<bool>>,
     readers: Vec<JoinHandle<()>>,
 }
 
 impl Process {
-    /// Starts a command. Reads each of its output streams on a separate thread, which passes the events on. The input
-    /// is a pipe if `command` says so.
+    /// Starts a command. Reads standard output and standard error on a separate thread each, which
+    /// passes the events to `output` and `errors`. Standard input is a pipe only if `command`
+    /// configures it so.
     pub fn start(
         command: &mut Command,
         mut output: impl FnMut(Heard<'_>) + Send + 'static,
@@ -61,39 +62,39 @@ impl Process {
         Ok(Self { started, child, input, silent, readers })
     }
 
-    /// The process id.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Writes bytes to its input.
+    /// Writes bytes to the standard input.
     pub fn write(&self, bytes: &[u8]) -> Result<()> {
         let mut input = self.input();
         input.as_mut().context("the program's input is closed")?.write_all(bytes).context("the program has ended")
     }
 
-    /// Writes a line to its input.
+    /// Writes a line to the standard input.
     pub fn write_line(&self, line: impl Display) -> Result<()> {
         self.write(format!("{line}\n").as_bytes())
     }
 
-    /// Ends its input.
+    /// Closes the standard input.
     pub fn close_input(&self) {
         drop(self.input().take());
     }
 
-    /// Hands its input to another writer; `None` if it is closed.
+    /// Transfers the standard input to another writer. Returns `None` if the input is closed.
     pub fn take_input(&self) -> Option<ChildStdin> {
         self.input().take()
     }
 
-    /// Takes its input back.
+    /// Returns the standard input to the process after [`take_input`](Self::take_input).
     pub fn give_input(&self, input: ChildStdin) {
         *self.input() = Some(input);
     }
 
-    /// Waits until it has ended and all of its output was read. If that takes longer than `patience`, it is killed,
-    /// which is an error.
+    /// Waits until the program has exited and all of its output has been read. If that takes longer
+    /// than `patience`, the program is killed, which is an error.
     pub fn wait(&mut self, patience: Duration) -> Result<ExitStatus> {
         let ended = self.silent.wait_until(patience, |silent| *silent);
         if !ended {
@@ -104,24 +105,24 @@ impl Process {
             bail!("the program did not end within {} s", patience.as_secs());
         }
         for reader in self.readers.drain(..) {
-            // A thread that panicked has printed why.
+            // A thread that panicked has printed the reason.
             drop(reader.join());
         }
         Ok(status)
     }
 
-    /// Asks it to end, with SIGTERM. Does not wait.
+    /// Sends SIGTERM to the program. Does not wait.
     pub fn ask_to_end(&self) -> Result<()> {
         let sent = Command::new("kill").arg(self.pid().to_string()).status().context("failed to start kill")?;
         if sent.success() { Ok(()) } else { bail!("the program has ended already") }
     }
 
-    /// Whether it has ended. Does not wait.
+    /// Returns whether the program has exited. Does not wait.
     pub fn has_ended(&mut self) -> Result<bool> {
         Ok(self.child.try_wait().context("failed to check whether the program has ended")?.is_some())
     }
 
-    /// Kills it with SIGKILL.
+    /// Kills the program with SIGKILL and waits until it has exited.
     pub fn kill(&mut self) -> Result<()> {
         self.child.kill().context("failed to kill the program")?;
         self.child.wait().context("failed to wait for the program")?;
@@ -135,13 +136,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both are harmless if it has ended.
+        // Both calls have no effect if the program has exited.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// Reads a stream on a separate thread.
+/// Reads a stream on a separate thread and passes its events to `hear`.
 pub(crate) fn listen(
     stream: impl Read + Send + 'static,
     mut hear: impl FnMut(Heard<'_>) + Send + 'static,

@@ -1,8 +1,8 @@
-//! The server program under test.
+//! The server executable under test.
 
 use std::path::{Path, PathBuf};
 
-/// The program, and where its servers keep what they compile.
+/// The server executable and the home folder of its servers, which contains the compile cache.
 #[derive(Clone, Debug)]
 pub struct Program {
     path: PathBuf,
@@ -10,29 +10,29 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program at `path`. Each [folder](crate::Folder) is the home of its servers, so none finds what another one
-    /// compiled.
+    /// Creates a program for the executable at `path`. Each [folder](crate::Folder) is the home of
+    /// its servers, so servers in different folders do not share a compile cache.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), home: None }
     }
 
-    /// The same program with one home for all its servers, so that each component is compiled once.
+    /// Sets one home folder for all servers, so that each component is compiled once.
     #[must_use]
     pub fn with_home(self, home: impl Into<PathBuf>) -> Self {
         Self { home: Some(home.into()), ..self }
     }
 
-    /// The program's path.
+    /// Returns the path of the executable.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The home that all its servers share, if they do.
+    /// Returns the home folder that all servers share, if any.
     pub(crate) fn shared_home(&self) -> Option<&Path> {
         self.home.as_deref()
     }
 
-    /// The home of servers that work in `root`.
+    /// Returns the home folder of servers whose working folder is `root`.
     pub(crate) fn home(&self, root: &Path) -> PathBuf {
         self.home.clone().unwrap_or_else(|| root.to_owned())
     }

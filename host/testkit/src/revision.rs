@@ -1,15 +1,17 @@
-//! The revisions of the protocol that tests speak.
+//! The protocol revisions that tests use.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// The newest revision with `initialize`. [`crate::Client::with_sessions`] are those of a given server.
+/// The newest revision with `initialize`. [`crate::Client::with_sessions`] returns those of a given
+/// server.
 pub const SESSION: &str = "2025-11-25";
 
-/// The first revision without sessions: each request states its revision.
+/// The first revision without sessions, in which each request contains its revision.
 pub const STATELESS: &str = "2026-07-28";
 
-/// The revisions with sessions that a server lists in the result of `server/discover`: at least one, oldest first.
+/// Returns the revisions with sessions from the result of `server/discover`, oldest first. Fails if
+/// there are none.
 pub fn with_sessions(discovered: &Value) -> Result<Vec<String>> {
     let supported = discovered.get("supportedVersions").and_then(Value::as_array);
     let supported = supported.with_context(|| format!("no supportedVersions in {discovered}"))?;

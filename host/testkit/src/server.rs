@@ -1,4 +1,4 @@
-//! A server over standard input and output, for tests: every unexpected event fails the test.
+//! A server over stdio, for tests. Every unexpected event fails the test.
 
 #![allow(
     clippy::panic,
@@ -19,50 +19,50 @@ use crate::log::Log;
 use crate::message::{failure, text};
 use crate::{DEADLINE, Folder, LIST_CHANGED, Toolbay, revision};
 
-/// A running `toolbay serve`. Dropping it closes the server's input, and checks that everything it wrote was JSON-RPC
-/// and that it ended well.
+/// A running `toolbay serve`. Dropping it closes the server's input, and checks that all output was
+/// JSON-RPC and that the exit code is 0.
 ///
 /// # Panics
 ///
-/// Every method panics if the server does not do what the method waits for within [`DEADLINE`].
+/// Every method panics if the server does not respond as expected within [`DEADLINE`].
 #[derive(Debug)]
 pub struct Server {
     client: Client,
     /// The server's log.
     pub log: Log,
-    /// Whether the end of the server is not checked any more.
+    /// If set, the server was killed, and its exit is not checked.
     gone: bool,
 }
 
 impl Server {
-    /// Starts a server on the folder. Sends nothing yet.
+    /// Starts a server on the folder. Does not send anything.
     pub fn spawn(folder: &Folder) -> Self {
         Self::run(Toolbay::new(folder).args(["serve"]))
     }
 
-    /// Runs `command`, which must serve.
+    /// Runs `command`, which must serve over stdio.
     pub fn run(command: Toolbay) -> Self {
         let client = Client::run(command).unwrap_or_else(|error| panic!("{error:#}"));
         let log = client.log().clone();
         Self { client, log, gone: false }
     }
 
-    /// A server after the handshake in the newest revision with sessions.
+    /// Starts a server and performs the handshake in the newest revision with sessions.
     pub fn start(folder: &Folder) -> Self {
         Self::start_in(revision::SESSION, folder)
     }
 
-    /// A server after the handshake in this revision.
+    /// Starts a server and performs the handshake in `revision`.
     pub fn start_in(revision: &str, folder: &Folder) -> Self {
         Self::spawn(folder).initialized(revision)
     }
 
-    /// The same as [`start`](Self::start), with a configuration file.
+    /// Like [`start`](Self::start), with a configuration file.
     pub fn configured(folder: &Folder, config: &str) -> Self {
         Self::configured_in(revision::SESSION, folder, config)
     }
 
-    /// The same as [`start_in`](Self::start_in), with a configuration file.
+    /// Like [`start_in`](Self::start_in), with a configuration file.
     pub fn configured_in(revision: &str, folder: &Folder, config: &str) -> Self {
         folder.configure(config);
         Self::start_in(revision, folder)
@@ -80,12 +80,12 @@ impl Server {
         self.must(|client| client.say_initialize(revision)).what
     }
 
-    /// The revisions with sessions that the server offers, oldest first.
+    /// Returns the revisions with sessions that the server supports, oldest first.
     pub fn with_sessions(&mut self) -> Vec<String> {
         self.must(Client::with_sessions)
     }
 
-    /// Sends bytes unchanged, with a line feed.
+    /// Sends bytes unchanged, followed by a line feed.
     pub fn send(&mut self, line: impl AsRef<[u8]>) {
         self.send_unfinished([line.as_ref(), b"\n"].concat());
     }
@@ -95,12 +95,12 @@ impl Server {
         self.must(|client| client.process().write(bytes.as_ref()));
     }
 
-    /// Hands the server's input to another writer.
+    /// Transfers the server's input to another writer.
     pub fn take_input(&mut self) -> ChildStdin {
         self.client.process().take_input().unwrap_or_else(|| panic!("the input is closed"))
     }
 
-    /// Takes the input back.
+    /// Returns the input to the server after [`take_input`](Self::take_input).
     pub fn give_input(&mut self, input: ChildStdin) {
         self.client.process().give_input(input);
     }
@@ -115,12 +115,13 @@ impl Server {
         self.must(|client| client.request(method, &params))
     }
 
-    /// Calls `tool` repeatedly until it returns `last`; until then it may only return `before`.
+    /// Calls `tool` repeatedly until it returns the text `last`. Until then, it may only return a
+    /// text in `before`.
     pub fn answers_in_the_end(&mut self, tool: &str, last: &str, before: &[&str]) {
         self.answers_in_the_end_with(tool, json!({}), last, before);
     }
 
-    /// The same, with arguments.
+    /// Like [`answers_in_the_end`](Self::answers_in_the_end), with arguments.
     pub fn answers_in_the_end_with(&mut self, tool: &str, arguments: Value, last: &str, before: &[&str]) {
         self.until(&format!("{tool} answers {last:?}"), |server| {
             let answer = server.text(tool, arguments.clone());
@@ -129,7 +130,8 @@ impl Server {
         });
     }
 
-    /// Sends requests to the server until `done`, for changes without a notification.
+    /// Calls `done` repeatedly until it returns true, to wait for changes that have no
+    /// notification.
     pub fn until(&mut self, what: &str, mut done: impl FnMut(&mut Self) -> bool) {
         let began = Instant::now();
         while !done(self) {
@@ -137,12 +139,12 @@ impl Server {
         }
     }
 
-    /// Sends a call and returns its id.
+    /// Sends a tool call and returns its request id.
     pub fn begin(&mut self, tool: &str, arguments: Value) -> u64 {
         self.must(|client| client.begin(tool, &arguments))
     }
 
-    /// Sends a call with a progress token, which is the call's id.
+    /// Sends a tool call whose progress token is its request id, and returns the id.
     pub fn begin_with_progress(&mut self, tool: &str, arguments: Value) -> u64 {
         self.must(|client| client.begin_with_progress(tool, &arguments))
     }
@@ -154,27 +156,27 @@ impl Server {
         })
     }
 
-    /// Sends a request and waits for its response, the whole message.
+    /// Sends a request, waits for the response and returns the whole message.
     pub fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.request(method, params);
         self.answer(id)
     }
 
-    /// The same; returns the result.
+    /// Sends a request, which must succeed, and returns the result.
     pub fn result(&mut self, method: &str, params: Value) -> Value {
         let mut answer = self.ask(method, params);
         assert!(answer.get("result").is_some(), "{method} failed: {answer}");
         answer["result"].take()
     }
 
-    /// The same; returns the error.
+    /// Sends a request, which must fail, and returns the error.
     pub fn error(&mut self, method: &str, params: Value) -> Value {
         let mut answer = self.ask(method, params);
         assert!(answer.get("error").is_some(), "{method} did not fail: {answer}");
         answer["error"].take()
     }
 
-    /// Calls a tool and returns the result, whether it failed or not.
+    /// Calls a tool and returns the result, which may report a failure.
     pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
         self.result("tools/call", json!({"name": tool, "arguments": arguments}))
     }
@@ -192,59 +194,62 @@ impl Server {
         failure(&result)
     }
 
-    /// Waits for the response to a call, which must be a result.
+    /// Waits for the response to a call and returns the result. The response must not be a JSON-RPC
+    /// error.
     pub fn finish(&mut self, id: u64) -> Value {
         let mut answer = self.answer(id);
         assert!(answer.get("result").is_some(), "call {id} failed: {answer}");
         answer["result"].take()
     }
 
-    /// The same, and meanwhile pings the server; see [`Client::finish_with_pings`].
+    /// Like [`finish`](Self::finish), but sends pings until the result arrives. See
+    /// [`Client::finish_with_pings`].
     pub fn finish_with_pings(&mut self, id: u64, ponged: impl FnMut(Duration)) -> Value {
         let answer = self.must(|client| client.finish_with_pings(id, ponged)).what;
         answer.unwrap_or_else(|refusal| panic!("call {id} failed: {refusal:?}"))
     }
 
-    /// Waits for the next notification with this method, and returns its parameters.
+    /// Waits for the next notification with this method and returns its parameters.
     pub fn notification(&mut self, method: &str) -> Value {
         self.wait_for(method, |message| message["method"] == method)["params"].take()
     }
 
-    /// Returns the notifications with this method that have arrived so far.
+    /// Removes the buffered notifications with this method and returns their parameters.
     pub fn notifications_so_far(&mut self, method: &str) -> Vec<Value> {
         let taken = self.client.kept_notifications(method);
         taken.into_iter().map(|mut message| message["params"].take()).collect()
     }
 
-    /// Waits for a message that `wanted` accepts. Keeps all others.
+    /// Waits for a message that `wanted` accepts. Buffers all others.
     pub fn wait_for(&mut self, what: &str, wanted: impl FnMut(&Value) -> bool) -> Value {
         self.must(|client| client.wait_for(what, wanted)).what
     }
 
-    /// The next message that the server sends.
+    /// Waits for the next message from the server. Ignores buffered messages.
     pub fn receive(&mut self, what: &str) -> Value {
         self.must(|client| client.receive(what)).what
     }
 
-    /// The names of all tools, from all pages.
+    /// Returns the names of all tools, from all pages.
     pub fn names(&mut self) -> Vec<String> {
         self.must(Client::names)
     }
 
-    /// All tools, from all pages.
+    /// Returns all tools, from all pages.
     pub fn tools(&mut self) -> Vec<Value> {
         self.must(Client::tools)
     }
 
-    /// Waits until this tool is listed, whichever others are.
+    /// Waits until this tool is listed. Other tools may be listed too.
     pub fn wait_for_tool(&mut self, name: &str) {
         while !self.names().iter().any(|listed| listed == name) {
             self.wait_for(&format!("the tool {name:?}"), |message| message["method"] == LIST_CHANGED);
         }
     }
 
-    /// Waits until exactly these tools are listed. Lists them again after each `list_changed` notification. Returns the
-    /// number of these notifications since the last call of this function.
+    /// Waits until exactly these tools are listed. Lists the tools again after each `list_changed`
+    /// notification. Returns the number of these notifications since the last call of this
+    /// function.
     pub fn wait_until_listed(&mut self, names: &[&str]) -> usize {
         loop {
             let listed = self.names();
@@ -258,18 +263,20 @@ impl Server {
         }
     }
 
-    /// Closes the server's input. Does not wait for the server's end.
+    /// Closes the server's input. Does not wait until the server has exited.
     pub fn close(&mut self) {
         self.client.process().close_input();
     }
 
-    /// Ends the server; returns its last messages and its exit code.
+    /// Closes the server's input and waits until the server has exited. Returns the remaining
+    /// messages and the exit code.
     pub fn end(&mut self) -> (Vec<Value>, Option<i32>) {
         self.close();
         self.wait()
     }
 
-    /// The same, but leaves the server's input open.
+    /// Waits until the server has exited, without closing its input. Returns the remaining messages
+    /// and the exit code.
     pub fn wait(&mut self) -> (Vec<Value>, Option<i32>) {
         let (said, status) = self.must(Client::wait);
         (said, status.code())
@@ -281,12 +288,12 @@ impl Server {
         self.gone = true;
     }
 
-    /// The process id.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.client.process().pid()
     }
 
-    /// Returns the value of `work`. An error fails the test and prints the log.
+    /// Runs `work` on the client and returns its value. Panics with the server's log on an error.
     #[track_caller]
     fn must<T>(&mut self, work: impl FnOnce(&mut Client) -> Result<T>) -> T {
         match work(&mut self.client) {

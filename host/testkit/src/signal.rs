@@ -1,9 +1,9 @@
-//! A value that threads share and can wait for.
+//! A value that threads share, with a way to wait for changes.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A value, and a condition variable that is notified when it changes.
+/// A value and a condition variable that is notified when the value changes.
 #[derive(Debug, Default)]
 pub struct Signal<T> {
     value: Mutex<T>,
@@ -11,24 +11,24 @@ pub struct Signal<T> {
 }
 
 impl<T> Signal<T> {
-    /// A signal with this value.
+    /// Creates an observable value.
     pub fn new(value: T) -> Self {
         Self { value: Mutex::new(value), changed: Condvar::new() }
     }
 
-    /// Reads the value.
+    /// Calls `look` with the value.
     pub fn read<R>(&self, look: impl FnOnce(&T) -> R) -> R {
         look(&self.lock())
     }
 
-    /// Changes the value and wakes all waiting threads.
+    /// Calls `change` with the value and wakes all waiting threads.
     pub fn update<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         let result = change(&mut self.lock());
         self.changed.notify_all();
         result
     }
 
-    /// Waits until `fits`; false if that takes too long.
+    /// Waits until `fits` accepts the value. Returns false if `patience` elapses first.
     pub fn wait_until(&self, patience: Duration, mut fits: impl FnMut(&T) -> bool) -> bool {
         let waited = self.changed.wait_timeout_while(self.lock(), patience, |value| !fits(value));
         let (_value, outcome) = waited.unwrap_or_else(PoisonError::into_inner);

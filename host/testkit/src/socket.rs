@@ -1,5 +1,5 @@
-//! A TCP connection to a server, from an address of choice. However it ends, the end is a value: a program that attacks
-//! a server must survive whatever the server does.
+//! A TCP connection to a server from a selected local address. Every end of the connection is a
+//! value, because a program that attacks a server must handle every reaction of the server.
 
 mod reply;
 
@@ -12,32 +12,32 @@ use socket2::{Domain, Protocol, SockAddr, Socket as Raw, Type};
 
 pub use self::reply::Reply;
 
-/// Bytes that one read takes.
+/// Maximum size of one read, in bytes.
 const PIECE: usize = 64 << 10;
 
-/// A connection, and what has arrived on it and was not read as a reply yet.
+/// A connection and the received bytes that have not been parsed as a reply.
 #[derive(Debug)]
 pub struct Socket {
     stream: TcpStream,
     arrived: Vec<u8>,
 }
 
-/// Why nothing more comes, or nothing more is accepted.
+/// The reason why no more data can be received or sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The server closed the connection.
     Closed,
-    /// The server reset the connection, or it could not be made.
+    /// The server reset the connection, or the connection could not be established.
     Broken(ErrorKind),
-    /// Nothing happened for as long as the caller waits.
+    /// The timeout of the caller elapsed.
     Silent,
-    /// What arrived is not HTTP; the text says why.
+    /// The received bytes are not HTTP. The text is the reason.
     Garbled(String),
 }
 
 impl Socket {
-    /// Connects to `server` from `address`, which must belong to this machine. Each read and write waits for at most
-    /// `patience`.
+    /// Connects to `server` from `address`, which must be an address of this machine. Each read and
+    /// write waits for at most `patience`.
     pub fn connect(server: SocketAddr, address: IpAddr, patience: Duration) -> Result<Self, Ended> {
         let connect = || -> io::Result<TcpStream> {
             let socket = Raw::new(Domain::for_address(server), Type::STREAM, Some(Protocol::TCP))?;
@@ -52,7 +52,7 @@ impl Socket {
         Ok(Self { stream: connect().map_err(|error| Ended::of(&error))?, arrived: Vec::new() })
     }
 
-    /// Lets each read wait for at most so long.
+    /// Sets the timeout of each read.
     pub fn wait_for(&self, patience: Duration) -> Result<(), Ended> {
         self.stream.set_read_timeout(Some(patience)).map_err(|error| Ended::of(&error))
     }
@@ -62,7 +62,7 @@ impl Socket {
         self.stream.write_all(bytes).map_err(|error| Ended::of(&error))
     }
 
-    /// Reads some bytes; returns how many have arrived that are no reply yet.
+    /// Reads some bytes. Returns the number of received bytes that have not been parsed as a reply.
     pub fn read(&mut self) -> Result<usize, Ended> {
         let mut piece = vec![0; PIECE];
         loop {
@@ -78,7 +78,8 @@ impl Socket {
         }
     }
 
-    /// The next reply, if all of it has arrived. Informational ones (1xx) are left out. `to_head`: it answers a `HEAD`.
+    /// Returns the next reply, if all of it has arrived. Skips informational replies (1xx).
+    /// `to_head` is true if the request method was HEAD.
     pub fn arrived(&mut self, to_head: bool) -> Result<Option<Reply>, Ended> {
         loop {
             let Some((reply, length)) = Reply::parse(&self.arrived, to_head).map_err(Ended::Garbled)? else {
@@ -94,7 +95,7 @@ impl Socket {
         }
     }
 
-    /// Waits for the next whole reply.
+    /// Waits for the next complete reply.
     pub fn reply(&mut self, to_head: bool) -> Result<Reply, Ended> {
         loop {
             if let Some(reply) = self.arrived(to_head)? {
@@ -104,8 +105,8 @@ impl Socket {
         }
     }
 
-    /// What there is of the next reply: a stream that goes on, or one that was cut off. `None` if that is less than a
-    /// head.
+    /// Returns the received part of the next reply, such as a stream that has not ended or one that
+    /// was cut off. Returns `None` if the head is not complete.
     pub fn begun(&self) -> Result<Option<Reply>, Ended> {
         Ok(Reply::parse(&self.arrived, false).map_err(Ended::Garbled)?.map(|(reply, _)| reply))
     }
@@ -118,7 +119,7 @@ impl Socket {
     /// Ends the connection with a reset.
     pub fn reset(self) {
         let raw = Raw::from(self.stream);
-        // If it fails, the connection closes in the usual way, which is as good.
+        // If this fails, the connection is closed without a reset, which is acceptable.
         drop(raw.set_linger(Some(Duration::ZERO)));
     }
 }

@@ -1,4 +1,5 @@
-//! Styles for terminal output. Print with `anstream`, which omits the styles if the output is not a terminal.
+//! Styles for terminal output. Print styled text with `anstream`, which omits the styles if the
+//! output is not a terminal.
 
 use std::fmt::{self, Display};
 use std::process::ExitCode;
@@ -20,27 +21,27 @@ impl<T: Display> Display for Marked<T> {
     }
 }
 
-/// A heading.
+/// Styles a heading.
 pub fn bold<T: Display>(text: T) -> Marked<T> {
     Marked { style: Style::new().bold(), text }
 }
 
-/// Less important text.
+/// Styles less important text.
 pub fn dim<T: Display>(text: T) -> Marked<T> {
     Marked { style: Style::new().dimmed(), text }
 }
 
-/// A success.
+/// Styles a success.
 pub fn green<T: Display>(text: T) -> Marked<T> {
     Marked { style: AnsiColor::Green.on_default(), text }
 }
 
-/// A failure.
+/// Styles a failure.
 pub fn red<T: Display>(text: T) -> Marked<T> {
     Marked { style: AnsiColor::Red.on_default().bold(), text }
 }
 
-/// How a program ends that a person runs. Prints an error.
+/// Converts the result of a command-line program to its exit code. Prints an error.
 #[allow(clippy::print_stderr, reason = "programs that talk to the person who runs them end like this")]
 pub fn exit(done: Result<()>) -> ExitCode {
     match done {

@@ -1,8 +1,8 @@
-//! Components of a few hundred bytes: they compile in a millisecond, so that a test can have hundreds, and they can be
-//! wrong in ways that no toolchain produces.
+//! Generated components of a few hundred bytes. They compile in a millisecond, so a test can use
+//! hundreds of them. They can also be invalid in ways that no toolchain produces.
 //!
-//! A component consists of two core modules: `libc` has the memory, laid out according to the canonical ABI of
-//! `wit/plugin.wit`, and `main` has the code.
+//! A component consists of two core modules. `libc` has the memory, laid out according to the
+//! canonical ABI of `wit/plugin.wit`. `main` has the code.
 
 #![allow(
     clippy::panic,
@@ -18,7 +18,7 @@ use self::layout::{Data, memory, words};
 pub use self::offering::Offering;
 pub use self::tool::Tool;
 
-/// A component whose tools return the same text for every call.
+/// A builder for a component whose tools return the same text for every call.
 #[derive(Clone, Debug)]
 pub struct Tiny {
     tools: Vec<Tool>,
@@ -32,12 +32,12 @@ pub struct Tiny {
 }
 
 impl Tiny {
-    /// A component with tools of these names.
+    /// Creates a component with tools of these names.
     pub fn new(names: &[&str]) -> Self {
         Self::of(names.iter().map(|name| Tool::new(name)).collect())
     }
 
-    /// With these tools.
+    /// Creates a component with these tools.
     pub fn of(tools: Vec<Tool>) -> Self {
         let answer = "fine".to_owned();
         Self {
@@ -59,7 +59,7 @@ impl Tiny {
         self
     }
 
-    /// Lets every call return its arguments, as JSON text.
+    /// Makes every call return its arguments, as JSON text.
     #[must_use]
     pub fn echo(mut self) -> Self {
         self.echo = true;
@@ -73,42 +73,44 @@ impl Tiny {
         self
     }
 
-    /// Adds imports to the component, as component text. Core functions in it that are named `$import` can be imported
-    /// by [`core`](Self::core) as `"host" "import"`.
+    /// Sets the imports of the component, in the text format. [`core`](Self::core) can import the
+    /// core function that is named `$import` in `text`, as `"host" "import"`.
     #[must_use]
     pub fn imports(mut self, text: &str) -> Self {
         text.clone_into(&mut self.imports);
         self
     }
 
-    /// Adds items to the core module with the code, as text: imports, memories, tables, a start function.
+    /// Sets additional items of the core module `main`, in the text format: imports, memories,
+    /// tables or a start function.
     #[must_use]
     pub fn core(mut self, text: &str) -> Self {
         text.clone_into(&mut self.core);
         self
     }
 
-    /// Runs this code in `list-tools` before it returns.
+    /// Sets code that `list-tools` runs before it returns.
     #[must_use]
     pub fn before_list(mut self, code: &str) -> Self {
         self.list = Some(code.to_owned());
         self
     }
 
-    /// Runs this code in `call-tool` before it returns.
+    /// Sets code that `call-tool` runs before it returns.
     #[must_use]
     pub fn before_call(mut self, code: &str) -> Self {
         self.call = Some(code.to_owned());
         self
     }
 
-    /// The component's bytes.
+    /// Builds the component.
     pub fn build(&self) -> Vec<u8> {
         let text = self.text();
         wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
-    /// The component's bytes after some of its text was replaced, for components that no generator makes.
+    /// Builds the component after replacing parts of its text, for components that no toolchain
+    /// produces.
     pub fn edited(&self, edits: &[(&str, &str)]) -> Vec<u8> {
         let mut text = self.text();
         for (from, to) in edits {
@@ -118,7 +120,7 @@ impl Tiny {
         wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
-    /// The same tools as a core module, in the form in which compilers emit it.
+    /// Builds the same tools as a core module, in the form that compilers emit.
     pub fn module(&self) -> Vec<u8> {
         let (data, list, answer) = self.data();
         let text = format!(
@@ -131,7 +133,7 @@ impl Tiny {
         wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
-    /// The content of the memory, and the addresses of the tools and the result in it.
+    /// Returns the content of the memory and the addresses of the list of tools and of the result.
     fn data(&self) -> (Data, usize, usize) {
         let mut data = Data::default();
         let tools: Vec<u8> = self.tools.iter().flat_map(|tool| data.definition(tool)).collect();
@@ -144,7 +146,7 @@ impl Tiny {
 
     fn text(&self) -> String {
         let (data, list, answer) = self.data();
-        // The text of the only block of the result: its address and its length.
+        // The code overwrites the address and the length of the text in the result's only block.
         let echo = if self.echo {
             format!(
                 "(i32.store offset=8 (i32.load offset=4 (i32.const {answer})) (local.get $arguments))
@@ -190,7 +192,7 @@ impl Tiny {
     }
 }
 
-/// The types of `wit/plugin.wit`, imported as every toolchain does.
+/// The types of `wit/plugin.wit`, imported in the way that every toolchain does.
 const TYPES: &str = r#"
   (import "toolbay:plugin/types@0.1.0" (instance $types
     (type $hints' (record (field "read-only" (option bool)) (field "destructive" (option bool))

@@ -1,4 +1,5 @@
-//! The program as a command. Its output is normalized, so that it is the same on every run and every machine.
+//! Runs `toolbay` commands and normalizes the output, so that it is the same on every run and every
+//! machine.
 
 #![allow(clippy::panic, reason = "tests fail by panicking; `outcome` is for everybody else")]
 
@@ -10,29 +11,30 @@ use anyhow::{Context, Result};
 
 use crate::Folder;
 
-/// `toolbay …` on a folder.
+/// A `toolbay` command with a test folder as its working folder.
 #[derive(Debug)]
 pub struct Toolbay {
     command: Command,
     folder: Folder,
 }
 
-/// The outcome of a command.
+/// The exit code and output of a command.
 #[derive(Debug)]
 pub struct Outcome {
     /// The exit code.
     pub code: i32,
-    /// Standard output, normalized.
+    /// The normalized standard output.
     pub stdout: String,
-    /// Standard error, normalized.
+    /// The normalized standard error.
     pub stderr: String,
-    /// Standard output, unchanged.
+    /// The unchanged standard output.
     pub raw: String,
 }
 
 impl Toolbay {
-    /// The program without arguments, in the folder that contains `plugins/`. Its environment contains only what the
-    /// test sets, so that nobody's own settings affect the test.
+    /// Creates a command without arguments, whose working folder contains `plugins/`. The
+    /// environment contains only the variables that the test sets, so that the user's own settings
+    /// do not affect the test.
     pub fn new(folder: &Folder) -> Self {
         let mut command = Command::new(folder.program().path());
         command.env_clear().current_dir(folder.root()).env("HOME", folder.program().home(folder.root()));
@@ -46,19 +48,19 @@ impl Toolbay {
         self
     }
 
-    /// Sets a variable.
+    /// Sets an environment variable.
     #[must_use]
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
         self
     }
 
-    /// The command, and the folder, which must be kept while the command runs.
+    /// Returns the command and the folder. The folder must exist while the command runs.
     pub fn into_parts(self) -> (Command, Folder) {
         (self.command, self.folder)
     }
 
-    /// Runs it with `input` on standard input.
+    /// Runs the command with `input` on standard input.
     pub fn outcome(mut self, input: &str) -> Result<Outcome> {
         let program = self.folder.program().path().display();
         self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -76,43 +78,44 @@ impl Toolbay {
         })
     }
 
-    /// Runs it without input.
+    /// Runs the command without input.
     ///
     /// # Panics
     ///
-    /// If it cannot be run or is killed.
+    /// Panics if the command cannot be run or is killed.
     pub fn run(self) -> Outcome {
         self.run_with("")
     }
 
-    /// Runs it with `input` on standard input.
+    /// Runs the command with `input` on standard input.
     ///
     /// # Panics
     ///
-    /// If it cannot be run or is killed.
+    /// Panics if the command cannot be run or is killed.
     pub fn run_with(self, input: &str) -> Outcome {
         self.outcome(input).unwrap_or_else(|error| panic!("{error:#}"))
     }
 
-    /// Whether it succeeds, without input; ignores its output.
+    /// Runs the command without input and ignores its output. Returns whether it succeeds.
     pub fn run_quietly(mut self) -> bool {
         let status = self.command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
         status.is_ok_and(|status| status.success())
     }
 
-    /// Runs by a shell script, which ends with `exec "$@"`.
+    /// Wraps the command in a shell script, which must end with `exec "$@"`.
     #[must_use]
     pub fn through(self, script: &str) -> Self {
         self.started_by(&["sh", "-c", script, "sh"])
     }
 
-    /// Runs by a shell script, in a name space of its own where it may mount; the script ends with `exec "$@"`.
+    /// Wraps the command in a shell script that runs in separate user and mount namespaces, where
+    /// it can mount file systems. The script must end with `exec "$@"`.
     #[must_use]
     pub fn unshared(self, script: &str) -> Self {
         self.started_by(&["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"])
     }
 
-    /// Runs by another program, whose last arguments it becomes.
+    /// Appends the command to the arguments of another program.
     fn started_by(self, words: &[&str]) -> Self {
         let mut command = Command::new("env");
         command.env_clear().envs(self.command.get_envs().filter_map(|(name, value)| Some((name, value?))));
@@ -123,10 +126,11 @@ impl Toolbay {
     }
 }
 
-/// What a command says while plugins compile, which depends on how fast the machine is.
+/// A part of the messages that a command prints while plugins compile. Their number depends on the
+/// speed of the machine.
 const WAITING: &str = " plugins are loaded; loading ";
 
-/// Without what it says while it waits.
+/// Omits the messages that the command prints while plugins compile.
 impl std::fmt::Display for Outcome {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { code, stdout, stderr, .. } = self;
@@ -135,7 +139,7 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-/// `text` with digests and usage replaced by placeholders.
+/// Replaces digests and resource usage in `text` with placeholders.
 fn normal(text: &str) -> String {
     let hex = |word: &str| matches!(word.len(), 12 | 64) && word.bytes().all(|b| b.is_ascii_hexdigit());
     let mut out = String::new();

@@ -1,45 +1,46 @@
-//! The resources of a running process, as reported by Linux.
+//! The resource usage of a running process, as reported by Linux.
 
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-/// The resources of a process at one moment.
+/// A snapshot of the resource usage of a process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Vitals {
     /// Resident memory, in KiB.
     pub resident: u64,
-    /// The part of it that is not backed by a file, in KiB.
+    /// Resident memory that is not backed by a file, in KiB.
     pub anonymous: u64,
-    /// The part of it that is backed by a file, in KiB.
+    /// Resident memory that is backed by a file, in KiB.
     pub files: u64,
-    /// The most resident memory since [`forget_peak`], in KiB.
+    /// Maximum resident memory since [`forget_peak`], in KiB.
     pub peak: u64,
-    /// Threads.
+    /// Number of threads.
     pub threads: u64,
-    /// Open file descriptors.
+    /// Number of open file descriptors.
     pub descriptors: u64,
     /// CPU time used so far, in user and kernel mode.
     pub cpu: Duration,
 }
 
-/// Reads the resources of a process. An error if there is no `/proc`.
+/// Reads the resource usage of a process. Fails if there is no `/proc`.
 pub fn vitals(pid: u32) -> Result<Vitals> {
     system::vitals(pid)
 }
 
-/// Forgets the peak of a process's memory. An error if there is no `/proc`, or the process is another user's.
+/// Resets the peak resident memory of a process. Fails if there is no `/proc` or the process
+/// belongs to another user.
 pub fn forget_peak(pid: u32) -> Result<()> {
     std::fs::write(format!("/proc/{pid}/clear_refs"), "5").context("failed to forget the peak of memory")
 }
 
-/// The processor time of all processes that this one started and waited for, and of theirs. An error if there is no
-/// `/proc`.
+/// Returns the CPU time of all descendant processes that have exited and been waited for. Fails if
+/// there is no `/proc`.
 pub fn cpu_of_children() -> Result<Duration> {
     system::cpu_of_children()
 }
 
-/// The average number of runnable threads in the last minute. An error if there is no `/proc`.
+/// Returns the load average of the last minute. Fails if there is no `/proc`.
 pub fn load_average() -> Result<f64> {
     system::load_average()
 }
@@ -80,7 +81,7 @@ mod system {
 
     pub(super) fn load_average() -> Result<f64> {
         let load = procfs::LoadAverage::current().context("failed to read the load average")?;
-        // In Linux's notation, with two decimal digits.
+        // Round to two decimal digits, as Linux reports it.
         Ok((f64::from(load.one) * 100.0).round() / 100.0)
     }
 

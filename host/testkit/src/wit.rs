@@ -1,11 +1,11 @@
-//! Components made from WIT and a few lines of core code, independent of Toolbay's contract.
+//! Builds components from WIT and a few lines of core code, independent of Toolbay's contract.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a component that cannot be made fails the test that wants it")]
 
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
-/// The common part of every module: memory, and an allocator that never frees.
+/// The template of every module, with a memory and an allocator that never frees.
 const MODULE: &str = r#"(module
     (memory (export "memory") PAGES)
     (global $next (mut i32) (i32.const 32768))
@@ -17,20 +17,21 @@ const MODULE: &str = r#"(module
         (local.get $at))
     EXPORTS)"#;
 
-/// A component that implements the world in `wit` with the core functions in `exports`.
+/// Builds a component that implements the world in `wit` with the core functions in `exports`.
 ///
 /// # Panics
 ///
-/// If `wit` or `exports` are invalid or do not match.
+/// Panics if `wit` or `exports` is invalid or they do not match.
 pub fn component(wit: &str, exports: &str) -> Vec<u8> {
     component_with_memory(wit, exports, 2)
 }
 
-/// The same with a memory of this many pages of 64 KiB. The allocator leaves half a page to `exports`.
+/// Like [`component`], with a memory of `pages` pages of 64 KiB. The allocator does not use the
+/// first half page, which is available to `exports`.
 ///
 /// # Panics
 ///
-/// If `wit` or `exports` are invalid or do not match.
+/// Panics if `wit` or `exports` is invalid or they do not match.
 pub fn component_with_memory(wit: &str, exports: &str, pages: u32) -> Vec<u8> {
     let module = MODULE.replace("PAGES", &pages.to_string()).replace("EXPORTS", exports);
     let mut module = wat::parse_str(module).unwrap();

@@ -1,4 +1,4 @@
-//! Cargo's metadata of the workspace: paths and crates.
+//! The paths and crates of the workspace, from `cargo metadata`.
 
 use std::path::{Path, PathBuf};
 
@@ -7,30 +7,30 @@ use serde_json::Value;
 
 use crate::command;
 
-/// The crate with the server program.
+/// The name of the crate with the server executable.
 pub const HOST: &str = "toolbay";
 
-/// The checked-out workspace.
+/// The cargo workspace of this repository.
 #[derive(Clone, Debug)]
 pub struct Workspace {
     /// The folder that contains the workspace's `Cargo.toml`.
     pub root: PathBuf,
     /// Cargo's target folder.
     pub target: PathBuf,
-    /// The crates.
+    /// The crates of the workspace.
     pub packages: Vec<Package>,
 }
 
-/// One crate.
+/// A crate of the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Package {
     /// The crate's name.
     pub name: String,
-    /// The folder of its `Cargo.toml`, relative to the root.
+    /// The folder that contains the crate's `Cargo.toml`, relative to the root.
     pub folder: PathBuf,
 }
 
-/// The path of the workspace when this crate was compiled.
+/// Returns the path of the workspace when this crate was compiled.
 pub fn root() -> &'static Path {
     // This crate is `host/testkit`.
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -53,22 +53,22 @@ impl Workspace {
         Ok(Self { root, target, packages })
     }
 
-    /// The sample plugins.
+    /// Returns the sample plugins.
     pub fn plugins(&self) -> impl Iterator<Item = &Package> {
         self.directly_in("plugins")
     }
 
-    /// The plugins that show what grants are for.
+    /// Returns the examples, which demonstrate grants.
     pub fn examples(&self) -> impl Iterator<Item = &Package> {
         self.directly_in("examples")
     }
 
-    /// The plugins that tests use. They are compiled only to WebAssembly.
+    /// Returns the plugins that tests use. They are compiled only to WebAssembly.
     pub fn guests(&self) -> impl Iterator<Item = &Package> {
         self.directly_in("tests/guests")
     }
 
-    /// Every crate that is compiled for this machine: all except the guests.
+    /// Returns the crates that are compiled for this machine: all except the guests.
     pub fn native(&self) -> impl Iterator<Item = &Package> {
         self.packages.iter().filter(|package| !self.guests().any(|guest| guest == *package))
     }
@@ -88,7 +88,7 @@ impl Package {
         })
     }
 
-    /// The id of its plugin: the name of its folder.
+    /// Returns the id of the crate's plugin, which is the name of the crate's folder.
     pub fn id(&self) -> String {
         self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }

@@ -1,4 +1,4 @@
-//! The files of a certificate and its key.
+//! Files of a certificate and its key.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -8,22 +8,24 @@ use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, open};
 use rustix::process::geteuid;
 use zeroize::Zeroizing;
 
-/// Most bytes of a file: a chain of certificates has a few thousand.
+/// Maximum size of a file, in bytes. A certificate chain typically has a few thousand.
 const MOST: usize = 256 << 10;
 
-/// How a file is opened. Without `NONBLOCK`, a FIFO without a writer would block the thread.
+/// Flags for opening a file. Without `NONBLOCK`, a FIFO without a writer would block the thread.
 const HOW: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
-/// Where a certificate and its key are, both as PEM. Links are followed: programs that renew certificates make them.
+/// Paths of a certificate and its key, both in PEM format. Symbolic links are followed, because
+/// programs that renew certificates use them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateFiles {
-    /// The certificate of the server, followed by those that signed it.
+    /// Certificate of the server, followed by its intermediate certificates.
     pub certificate: PathBuf,
-    /// The private key. Only the server's user may have access; a file of root may be readable for its group.
+    /// Private key. Only the server's user may have access; a file that root owns may be readable
+    /// for its group.
     pub key: PathBuf,
 }
 
-/// What the files contain.
+/// Content of the files.
 #[derive(PartialEq, Eq)]
 pub(crate) struct CertificateContents {
     pub(crate) certificate: Vec<u8>,
@@ -31,11 +33,11 @@ pub(crate) struct CertificateContents {
 }
 
 impl CertificateFiles {
-    /// Reads both. Blocks.
+    /// Reads both files. Blocks.
     ///
     /// # Errors
     ///
-    /// One cannot be read, or others have access to the key.
+    /// Returns an error if a file cannot be read, or if other users have access to the key.
     pub(crate) fn read(&self) -> Result<CertificateContents, String> {
         let certificate = read(&self.certificate, |_| Ok(()))?;
         let key = read(&self.key, check)?;
@@ -57,7 +59,7 @@ fn read(path: &Path, check: fn(&Stat) -> Result<(), String>) -> Result<Zeroizing
         return Err(wrong("is not a regular file".to_owned()));
     }
     check(&stat).map_err(wrong)?;
-    // Never moved to a larger place, which would leave a copy of a key behind.
+    // Preallocate the buffer, because growing it would leave a copy of a key in memory.
     let mut content = Zeroizing::new(Vec::with_capacity(MOST + 1));
     File::from(opened).take(MOST as u64 + 1).read_to_end(&mut content).map_err(unreadable)?;
     if content.len() > MOST {
@@ -66,7 +68,7 @@ fn read(path: &Path, check: fn(&Stat) -> Result<(), String>) -> Result<Zeroizing
     Ok(content)
 }
 
-/// Whether nobody else has access to the key.
+/// Checks that no other user has access to the key.
 fn check(stat: &Stat) -> Result<(), String> {
     allowed(stat.st_uid, stat.st_mode & 0o7777, geteuid().as_raw())
 }
@@ -75,7 +77,7 @@ fn allowed(owner: u32, mode: u32, user: u32) -> Result<(), String> {
     if owner != user && owner != 0 {
         return Err("belongs to another user than the server's; change its owner".to_owned());
     }
-    // As Debian keeps keys for the programs of a group.
+    // Debian makes keys readable for a group of programs.
     let fine = if owner == 0 && user != 0 { 0o740 } else { 0o700 };
     if mode & !fine & 0o777 != 0 {
         return Err(format!("is open to other users (mode {mode:04o}); make it 0600"));

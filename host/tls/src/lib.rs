@@ -1,10 +1,11 @@
-//! TLS of the server: a certificate and its key, in files that change while it runs.
+//! TLS for the server, with a certificate and key whose files can change at run time.
 //!
-//! A [`ReloadingTls`] has a pair that belongs together. It reads the [`CertificateFiles`] again every few seconds; a new pair takes effect for
-//! new connections, and one that is half written, does not belong together or cannot be read changes nothing. Each
-//! connection takes what is there, without a lock.
+//! A [`ReloadingTls`] holds a matching pair of certificate and key. It reads the
+//! [`CertificateFiles`] every few seconds and uses a new pair for new connections. A pair that is
+//! partially written, does not match or cannot be read changes nothing. Connections use the current
+//! pair without a lock.
 //!
-//! This crate knows neither HTTP nor the configuration.
+//! This crate does not depend on HTTP or the configuration.
 
 mod files;
 mod pair;

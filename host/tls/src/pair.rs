@@ -1,4 +1,4 @@
-//! A certificate and a key that belong together.
+//! TLS configuration of a certificate and its key.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use rustls::server::ServerConfig;
 
 use crate::files::{CertificateContents, CertificateFiles};
 
-/// What is spoken within TLS.
+/// Application protocol, negotiated by ALPN.
 const PROTOCOL: &[u8] = b"http/1.1";
 
-/// The server's side of TLS 1.2 and 1.3 with what is in the files.
+/// Builds the server configuration for TLS 1.2 and 1.3 from the content of the files.
 ///
 /// # Errors
 ///
-/// A file is incomplete, or the key is another certificate's.
+/// Returns an error if a file is incomplete, or if the key does not match the certificate.
 pub(crate) fn config(files: &CertificateFiles, contents: &CertificateContents) -> Result<Arc<ServerConfig>, String> {
     let in_certificate = |why: String| format!("{}: {why}", files.certificate.display());
     let in_key = |why: String| format!("{}: {why}", files.key.display());
@@ -26,7 +26,7 @@ pub(crate) fn config(files: &CertificateFiles, contents: &CertificateContents) -
         let none = "contains no certificate; it must have one that begins with `-----BEGIN CERTIFICATE-----`";
         return Err(in_certificate(none.to_owned()));
     }
-    // The error of the library may quote the file.
+    // Drop the library's error because it may quote the file.
     let key = PrivateKeyDer::from_pem_slice(&contents.key).map_err(|_| {
         in_key("contains no private key; it must have one that begins with `-----BEGIN PRIVATE KEY-----`".to_owned())
     })?;

@@ -1,4 +1,4 @@
-//! TLS with a certificate that changes.
+//! TLS with a certificate that can change at run time.
 
 use std::fmt;
 use std::io;
@@ -14,7 +14,7 @@ use tokio_rustls::server::TlsStream;
 use crate::files::{CertificateContents, CertificateFiles};
 use crate::pair;
 
-/// How often the files are read. A new pair takes effect within this time.
+/// Interval at which the files are read. A new pair takes effect within this time.
 const READ: Duration = Duration::from_secs(5);
 
 /// TLS with the certificate and the key in two files.
@@ -24,31 +24,31 @@ pub struct ReloadingTls {
     seen: Mutex<FileVersions>,
 }
 
-/// What the files had when they were last read.
+/// Content of the files when they were last read successfully, and the failure since then.
 struct FileVersions {
     contents: CertificateContents,
-    /// Why the newest pair is not in use.
+    /// Reason that the newest pair is not in use.
     failure: Option<String>,
 }
 
 impl ReloadingTls {
-    /// TLS with what is in the files now. Blocks.
+    /// Reads the current files. Blocks.
     ///
     /// # Errors
     ///
-    /// Where the mistake is, and what to do.
+    /// Returns the reason and a way to fix it.
     pub fn open(files: CertificateFiles) -> Result<Self, String> {
         let contents = files.read()?;
         let current = ArcSwap::new(pair::config(&files, &contents)?);
         Ok(Self { files, current, seen: Mutex::new(FileVersions { contents, failure: None }) })
     }
 
-    /// Where the certificate and the key are.
+    /// Returns the paths of the certificate and the key.
     pub fn files(&self) -> &CertificateFiles {
         &self.files
     }
 
-    /// Reads the files again, and uses what is in them if it is a new pair. Blocks.
+    /// Reads the files, and uses their content if it is a new pair. Blocks.
     pub fn look(&self) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = self.files.read().and_then(|contents| {
@@ -77,23 +77,24 @@ impl ReloadingTls {
         }
     }
 
-    /// Looks at the files again and again. Does not return.
+    /// Reads the files periodically. Does not return.
     pub async fn follow(self: Arc<Self>) {
         let mut times = tokio::time::interval(READ);
         times.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             times.tick().await;
             let tls = Arc::clone(&self);
-            // It fails only when the runtime ends.
+            // Fails only when the runtime shuts down.
             drop(tokio::task::spawn_blocking(move || tls.look()).await);
         }
     }
 
-    /// The server's side of a handshake.
+    /// Performs the server's side of a handshake.
     ///
     /// # Errors
     ///
-    /// The client speaks something else, or nothing that this server does.
+    /// Returns an error if the client does not use TLS or shares no supported parameters with the
+    /// server.
     pub async fn accept<S: AsyncRead + AsyncWrite + Unpin>(&self, stream: S) -> io::Result<TlsStream<S>> {
         TlsAcceptor::from(self.current.load_full()).accept(stream).await
     }
@@ -156,7 +157,8 @@ mod tests {
         (files, pair, tls)
     }
 
-    /// Whether a client that trusts only this certificate gets through, with which protocol.
+    /// Returns the negotiated protocol of a client that trusts only this certificate, or `None` if
+    /// it rejects the server.
     async fn trusted(
         tls: &ReloadingTls,
         pair: &CertifiedKey<KeyPair>,
@@ -215,7 +217,7 @@ mod tests {
         let (files, old, tls) = opened(dir.path());
         let new = made();
         let both = &[&version::TLS12, &version::TLS13];
-        // As programs do that write one file after the other.
+        // Some programs write the files one after the other.
         write(&files.certificate, &certificate(&new));
         tls.look();
         trusted(&tls, &old, both).await.unwrap();
@@ -226,7 +228,7 @@ mod tests {
         tls.look();
         trusted(&tls, &new, both).await.unwrap();
         trusted(&tls, &old, both).await.unwrap_err();
-        // What others can read is not trusted, and what is gone changes nothing.
+        // A key that other users can read is rejected, and a missing file changes nothing.
         put(&files, &old);
         fs::set_permissions(&files.key, fs::Permissions::from_mode(0o644)).unwrap();
         tls.look();

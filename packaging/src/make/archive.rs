@@ -1,4 +1,4 @@
-//! The tar archive: one folder with everything, to unpack anywhere.
+//! The tar archive: one directory that contains everything and can be unpacked anywhere.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -9,12 +9,12 @@ use crate::kit::Kit;
 use crate::release::NAME;
 use crate::tarred::{Tarred, gzip};
 
-/// The name of the archive.
+/// Returns the name of the archive.
 pub(crate) fn file(kit: &Kit) -> String {
     format!("{}.tar.gz", folder(kit))
 }
 
-/// The name of the folder in it.
+/// Returns the name of the directory in it.
 pub(crate) fn folder(kit: &Kit) -> String {
     format!("{NAME}-{}-{}", kit.release.version, kit.program.triple())
 }

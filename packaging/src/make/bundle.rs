@@ -1,5 +1,5 @@
-//! The bundle for desktop clients (MCPB): an archive that a client installs when it is opened. The official program writes
-//! and checks it.
+//! The bundle for desktop clients (MCPB): an archive that a client installs when the user opens it.
+//! The official program writes and checks it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,10 +13,10 @@ use crate::content::{BINARY, SAMPLES, copy};
 use crate::kit::{Kit, write};
 use crate::release::{AUTHORS, DESCRIPTION, HOMEPAGE, LICENSE, NAME, SUMMARY};
 
-/// The version of the format.
+/// The version of the manifest format.
 const MANIFEST_VERSION: &str = "0.3";
 
-/// The name of the bundle.
+/// Returns the name of the bundle.
 pub(crate) fn file(kit: &Kit) -> String {
     format!("{NAME}-{}-linux-{}.mcpb", kit.release.version, kit.program.machine.npm)
 }
@@ -33,7 +33,7 @@ pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
     Ok(vec![write(&mut pack, file)?])
 }
 
-/// The manifest. Whoever installs it may name a folder of plugins of their own; until then, it has the samples.
+/// Returns the manifest. The user can configure a plugin folder; the default is the samples.
 fn manifest(version: &str) -> Value {
     json!({
         "manifest_version": MANIFEST_VERSION,

@@ -1,4 +1,4 @@
-//! The package for Debian and Ubuntu, written by `dpkg-deb`. It depends on nothing.
+//! The package for Debian and Ubuntu, written by `dpkg-deb`. It has no dependencies.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -25,19 +25,20 @@ pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
     fs::write(control.join("control"), self::control(&kit.release.version, kit.program.machine.debian, size))?;
     let file = kit.out.join(format!("{NAME}_{}_{}.deb", kit.release.version, kit.program.machine.debian));
     let mut dpkg = Command::new("dpkg-deb");
-    // Half a minute makes it a third smaller, which is worth it for what is downloaded.
+    // This takes half a minute and makes the package a third smaller, which is worth it for a
+    // download.
     let compression: &[&str] = if kit.program.is_static { &["-Zxz"] } else { &["-Zgzip", "-z1"] };
     dpkg.arg("--root-owner-group").args(compression).arg("--build").arg(&work).arg(&file);
     dpkg.env("SOURCE_DATE_EPOCH", kit.release.time.to_string()).stdout(std::process::Stdio::null());
     Ok(vec![write(&mut dpkg, file).context("dpkg-deb makes this package; Debian, Ubuntu and Fedora have it as dpkg")?])
 }
 
-/// Debian's zsh looks elsewhere than others.
+/// Debian's zsh reads completions from a different directory.
 fn moved(file: &File) -> File {
     File { to: file.to.replace("share/zsh/site-functions/", "share/zsh/vendor-completions/"), from: file.from.clone() }
 }
 
-/// The control file. `size` is in bytes.
+/// Returns the control file. `size` is in bytes.
 fn control(version: &str, machine: &str, size: u64) -> String {
     format!(
         "Package: {NAME}\nVersion: {version}\nArchitecture: {machine}\nMaintainer: {MAINTAINER}\nInstalled-Size: {}\n\

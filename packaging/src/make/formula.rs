@@ -22,7 +22,7 @@ pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
 
 fn formula(release: &Release, machine: Machine, archive: &str, digest: &str) -> String {
     let (url, version) = (release.url(archive), &release.version);
-    // Homebrew's words for the machines, and for two licences to choose from.
+    // Homebrew has its own names for machines and its own syntax for alternative licences.
     let cpu = if machine.npm == "x64" { "intel" } else { "arm" };
     let licenses = LICENSE.split(" OR ").map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
     format!(

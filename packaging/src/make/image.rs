@@ -1,5 +1,6 @@
-//! The container image, as an archive of an OCI layout: the program, the authorities that TLS trusts, a user who may do
-//! nothing, and no shell. `podman load`, `skopeo copy` and `docker load` read it.
+//! The container image, as an archive of an OCI layout: the program, the CA certificates that TLS
+//! trusts, an unprivileged user, and no shell. `podman load`, `skopeo copy` and `docker load` read
+//! it.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,27 +14,27 @@ use crate::kit::Kit;
 use crate::release::{AUTHORS, HOMEPAGE, IMAGE, LICENSE, NAME, REGISTRY_NAME, SUMMARY};
 use crate::tarred::{DATA, Tarred, gzip};
 
-/// The number of the user and of the group, which by custom stands for nobody in particular in images.
+/// The user ID and group ID, which images conventionally use for an unprivileged user.
 pub(crate) const USER: u64 = 65_532;
 
-/// Where the plugins are: a folder to mount your own over.
+/// The plugin folder, over which users mount their own.
 pub(crate) const PLUGINS: &str = "/plugins";
 
-/// Where systems keep the authorities that they trust, as one file.
+/// Paths at which systems store the trusted CA certificates in one file.
 const AUTHORITIES: [&str; 3] =
     ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
 
-/// The users of the image.
+/// The users of the image, as `/etc/passwd`.
 const PASSWD: &str = "root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n";
 const GROUP: &str = "root:x:0:\nnonroot:x:65532:\n";
 
-/// The media types of what is in the layout.
+/// The media types of the parts of the layout.
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 
-/// Something in the layout, found by its digest.
+/// A blob of the layout, addressed by its digest.
 struct Blob {
     digest: String,
     content: Vec<u8>,
@@ -48,7 +49,7 @@ impl Blob {
         Ok(Self::new(serde_json::to_vec(value)?))
     }
 
-    /// What refers to it.
+    /// Returns the descriptor that refers to it.
     fn descriptor(&self, media_type: &str) -> Value {
         json!({"mediaType": media_type, "digest": format!("sha256:{}", self.digest), "size": self.content.len()})
     }
@@ -93,7 +94,8 @@ pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
     Ok(vec![path])
 }
 
-/// What a tool without the configuration also finds. The MCP registry looks for the name of the server.
+/// Returns the annotations, which tools find without reading the configuration. The MCP registry
+/// requires the name of the server.
 fn annotations(version: &str, date: &str) -> Value {
     json!({
         "org.opencontainers.image.title": NAME,
@@ -107,7 +109,8 @@ fn annotations(version: &str, date: &str) -> Value {
     })
 }
 
-/// How the image is run. The root can be read-only: only the two folders below are written to, and only if they can be.
+/// Returns the configuration with which the image is run. The root can be read-only: the program
+/// writes only to the two directories below, and only if they are writable.
 fn config(kit: &Kit, layer: &str) -> Value {
     let (date, version) = (&kit.release.date, &kit.release.version);
     json!({
@@ -132,11 +135,11 @@ fn config(kit: &Kit, layer: &str) -> Value {
     })
 }
 
-/// The files, as an archive.
+/// Returns the files as a compressed archive.
 fn layer(kit: &Kit) -> Result<Vec<u8>> {
     let mut tarred = Tarred::new(Vec::new(), kit.release.time);
     for file in kit.content.lean() {
-        // The samples are what the image serves until another folder is mounted there.
+        // The image serves its samples unless another directory is mounted over them.
         let to = match file.to.strip_prefix(SAMPLES) {
             Some(name) => format!("{}{name}", PLUGINS.trim_start_matches('/')),
             None => format!("usr/{}", file.to),

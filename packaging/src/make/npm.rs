@@ -1,5 +1,6 @@
-//! The packages for npm. The launcher `toolbay` depends on one package per platform, each with the program in it, and npm
-//! installs the one whose `os` and `cpu` fit. Nothing runs at installation, and nothing else is downloaded.
+//! The packages for npm. The launcher `toolbay` depends on one package per platform, each of which
+//! contains the program. npm installs the one whose `os` and `cpu` match. No script runs during
+//! installation, and nothing else is downloaded.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use crate::release::{AUTHORS, DESCRIPTION, HOMEPAGE, LICENSE, NAME, REGISTRY_NAM
 /// The launcher.
 const LAUNCHER: &str = include_str!("../../npm/toolbay.js");
 
-/// The oldest Node.js that is tested.
+/// The oldest supported Node.js.
 const NODE: &str = ">=20";
 
 pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
@@ -38,7 +39,7 @@ pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
     Ok(vec![pack(&platform, &kit.out)?, pack(&launcher, &kit.out)?])
 }
 
-/// The name of the package for a machine.
+/// Returns the name of the package for a machine.
 pub(crate) fn platform_name(machine: Machine) -> String {
     format!("@{NAME}/linux-{}", machine.npm)
 }
@@ -48,7 +49,7 @@ fn describe(folder: &Path, manifest: &Value) -> Result<()> {
     fs::write(folder.join("package.json"), text).context("failed to write package.json")
 }
 
-/// What both say.
+/// Returns the fields that both kinds of `package.json` contain.
 fn common(release: &Release, name: &str, description: &str) -> Value {
     json!({
         "name": name,
@@ -67,7 +68,8 @@ fn merged(mut one: Value, other: Value) -> Value {
     one
 }
 
-/// `package.json` of the package for a machine. The program is static, so `libc` is not said.
+/// Returns `package.json` of the package for a machine. It omits `libc`, because the program is
+/// static.
 fn of_platform(release: &Release, machine: Machine) -> Value {
     let description = format!("{SUMMARY}: the program for Linux on {}", machine.rust);
     merged(
@@ -76,13 +78,13 @@ fn of_platform(release: &Release, machine: Machine) -> Value {
             "os": ["linux"],
             "cpu": [machine.npm],
             "files": ["bin", "share"],
-            // Package managers that keep packages in archives must unpack this one.
+            // Package managers that store packages in archives must unpack this one.
             "preferUnplugged": true,
         }),
     )
 }
 
-/// `package.json` of the launcher.
+/// Returns `package.json` of the launcher.
 fn of_launcher(release: &Release) -> Value {
     let platforms: Map<String, Value> =
         MACHINES.into_iter().map(|machine| (platform_name(machine), json!(release.version))).collect();
@@ -112,10 +114,10 @@ fn pack(folder: &Path, out: &Path) -> Result<PathBuf> {
     let mut npm = Command::new("npm");
     npm.args(["pack", "--json", "--ignore-scripts", "--pack-destination"]).arg(out).current_dir(folder);
     let told: Value = serde_json::from_str(&command::output(&mut npm).context("the packages need npm")?)?;
-    // Old versions tell a list, new ones a map by name.
+    // Old versions print a list, new ones a map by name.
     let packed = told.get(0).or_else(|| told.as_object()?.values().next());
     let name = packed.and_then(|packed| packed.get("filename")?.as_str()).context("npm told no file")?;
-    // Some versions tell the name with the scope in it.
+    // Some versions print the name with its scope.
     let name = name.trim_start_matches('@').replace('/', "-");
     Ok(out.join(name))
 }

@@ -1,4 +1,4 @@
-//! `server.json`, the entry for the MCP registry: which packages there are, and how each is started.
+//! `server.json`, the entry for the MCP registry: the packages, and the command that starts each.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::checksums::digest;
 use crate::kit::Kit;
 use crate::release::{HOMEPAGE, IMAGE, NAME, REGISTRY_NAME, Release, SUMMARY};
 
-/// The version of the format.
+/// The version of the schema.
 const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
 
 pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
@@ -23,7 +23,7 @@ pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
     Ok(vec![path])
 }
 
-/// The entry. `bundle` is the bundle's file and its digest, if it was made.
+/// Returns the entry. `bundle` is the bundle's file and its digest, if it was built.
 fn entry(release: &Release, bundle: Option<(String, String)>) -> Value {
     let version = &release.version;
     let transport = json!({"type": "stdio"});
@@ -50,7 +50,7 @@ fn entry(release: &Release, bundle: Option<(String, String)>) -> Value {
     let mut packages = vec![
         package("npm", "npx"),
         package("pypi", "uvx"),
-        // The image serves its samples, or what is mounted in their place.
+        // The image serves its samples, or a directory that is mounted over them.
         json!({
             "registryType": "oci",
             "identifier": format!("{IMAGE}:{version}"),
@@ -86,7 +86,7 @@ mod tests {
         let downloads = "https://example.com/v1.2.3".to_owned();
         let release = Release { version: "1.2.3".into(), time: 0, date: String::new(), downloads };
         let entry = entry(&release, Some(("toolbay.mcpb".into(), "abc".into())));
-        // The registry accepts no longer description.
+        // The registry rejects longer descriptions.
         assert!(SUMMARY.len() <= 100);
         insta::assert_json_snapshot!(entry);
     }

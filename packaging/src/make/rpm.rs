@@ -1,4 +1,4 @@
-//! The package for Fedora, RHEL and openSUSE, written by `rpmbuild`. It depends on nothing.
+//! The package for Fedora, RHEL and openSUSE, written by `rpmbuild`. It has no dependencies.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::content::{self, File};
 use crate::kit::{Kit, write};
 use crate::release::{AUTHORS, DESCRIPTION, HOMEPAGE, LICENSE, NAME, SUMMARY};
 
-/// The build of a version; distributions count it.
+/// The release number that distributions increment for each build of a version.
 const BUILD: &str = "1";
 
 pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
@@ -31,7 +31,7 @@ pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
     Ok(vec![made.context("rpmbuild makes this package; Debian and Ubuntu have it as rpm, Fedora as rpm-build")?])
 }
 
-/// The spec file. The program is neither stripped again nor taken apart, and nothing is computed from it.
+/// Returns the spec file. It disables stripping, debug packages and automatic dependencies.
 fn spec<'a>(version: &str, content: &Path, files: impl Iterator<Item = &'a File>) -> String {
     let mut spec = format!(
         "%global debug_package %{{nil}}\n%global __strip /bin/true\n%global _build_id_links none\n\

@@ -1,4 +1,4 @@
-//! The wheel for `PyPI`: the program as a script, without any Python, for `pip install` and `uvx`.
+//! The wheel for `PyPI`: the program as a script, without Python code, for `pip install` and `uvx`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -41,8 +41,9 @@ pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
     Ok(vec![write(&mut hatchling, kit.out.join(format!("{NAME}-{version}-{tag}.whl")))?])
 }
 
-/// What installers compare with their machine. A static program runs with the oldest glibc and with musl; `PyPI` accepts
-/// no other than these, so a wheel for tests cannot be published by mistake.
+/// Returns the tag that installers compare with their machine. A static program runs with the
+/// oldest glibc and with musl. `PyPI` accepts no tags other than these, so a wheel for tests cannot
+/// be published by mistake.
 fn tag(program: &Program) -> String {
     let machine = program.machine.rust;
     if program.is_static {

@@ -1,4 +1,4 @@
-//! `tar`: downloaded, checked and unpacked.
+//! `tar`: downloads, checks and unpacks the archive.
 
 use std::path::PathBuf;
 

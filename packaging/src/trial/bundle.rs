@@ -1,4 +1,4 @@
-//! What a desktop client does with a bundle: unpacks it, and starts the command of its manifest.
+//! Installs a bundle as a desktop client does: unpacks it and starts the command of its manifest.
 
 use std::fs;
 use std::path::PathBuf;
@@ -24,7 +24,8 @@ pub(crate) fn install(kit: &Kit, files: &[PathBuf], room: &Room) -> Result<Insta
     let plugins = text("/user_config/plugins/default")?;
     let args = manifest.pointer("/server/mcp_config/args").and_then(Value::as_array).context("no arguments")?;
     let args = args.iter().filter_map(Value::as_str).map(|arg| arg.replace("${user_config.plugins}", &plugins));
-    // The client adds nothing after `serve --plugins FOLDER`; the other commands get the folder by a variable.
+    // The client adds nothing after `serve --plugins FOLDER`. Other commands receive the folder in
+    // a variable.
     anyhow::ensure!(args.eq(["serve".to_owned(), "--plugins".to_owned(), plugins.clone()]), "other arguments");
     Ok(Installed {
         words: vec![text("/server/mcp_config/command")?],

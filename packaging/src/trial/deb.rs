@@ -1,4 +1,4 @@
-//! `dpkg --install`, into a system of its own.
+//! `dpkg --install`, into a separate root.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::kit::Kit;
 
 pub(crate) fn install(_: &Kit, files: &[PathBuf], room: &Room) -> Result<Installed> {
     let system = room.installed();
-    // What dpkg keeps of a system in which nothing is installed.
+    // The database of dpkg for a system in which nothing is installed.
     for folder in ["updates", "info", "triggers"] {
         fs::create_dir_all(system.join("var/lib/dpkg").join(folder))?;
     }

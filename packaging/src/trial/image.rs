@@ -1,5 +1,5 @@
-//! What a container engine does with an image: checks the digests, unpacks the layers and starts the command, as the user
-//! that the image names, with a root that cannot be written to and without a network.
+//! Runs an image as a container engine does: checks the digests, unpacks the layers and starts the
+//! command as the user that the image names, with a read-only root and without a network.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ use crate::content::BINARY;
 use crate::kit::Kit;
 use crate::make::image::USER;
 
-/// Becomes the container: a system whose root is the image, with the devices that every container has. Where the program needs the libraries of this machine, it gets
-/// those.
+/// Enters the container: a system whose root is the image, with the devices that every container
+/// has. If the program needs the libraries of this machine, they are mounted.
 const CONTAINER: &str = r#"
 set -e
 root=$1; user=$2; libraries=$3; shift 3
@@ -56,7 +56,8 @@ pub(crate) fn install(kit: &Kit, files: &[PathBuf], room: &Room) -> Result<Insta
     let env = said("/config/Env")?.as_array().context("no variables")?;
     let variables = env.iter().filter_map(|variable| variable.as_str()?.split_once('='));
 
-    // Who is root becomes the user of the image. Others have no second user; they are nobody but themselves.
+    // Root switches to the user of the image. Other users have no second user and keep their own
+    // ID.
     let is_root = command::output(room.command("id").arg("-u"))?.trim() == "0";
     let mut words: Vec<&str> = vec!["unshare", "--mount", "--net", "--ipc"];
     let user = format!("--userspec={USER}:{USER}");
@@ -77,12 +78,13 @@ pub(crate) fn install(kit: &Kit, files: &[PathBuf], room: &Room) -> Result<Insta
     ]);
     let words = words.into_iter().map(str::to_owned).collect();
     let mut variables: Vec<_> = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    // `unshare` and `sh` are found by it, and there is nothing else in the image that it could lead to.
+    // `unshare` and `sh` are found by `PATH`, and the image contains nothing else that it could
+    // resolve to.
     variables.retain(|(name, _)| name != "PATH");
     Ok(Installed { words, variables, is_furnished: true, ..Installed::default() })
 }
 
-/// The file that a descriptor names, with the size and digest that it says.
+/// Returns the file that a descriptor refers to, after checking its size and digest.
 fn blob(layout: &Path, descriptor: &Value) -> Result<PathBuf> {
     let named = descriptor.get("digest").and_then(Value::as_str).context("no digest")?;
     let named = named.strip_prefix("sha256:").context("another kind of digest")?;

@@ -1,18 +1,18 @@
-//! A program that was installed.
+//! An installed program.
 
 use super::local_site::LocalSite;
 
-/// The program as its user starts it.
+/// The program, as its user starts it.
 #[derive(Debug, Default)]
 pub(crate) struct Installed {
-    /// The command, and what stands before the program's own arguments.
+    /// The command, and the arguments that precede the program's own.
     pub(super) words: Vec<String>,
-    /// What a service manager starts, if the command passes on no signals.
+    /// The command for a service manager, if the normal command does not forward signals.
     pub(super) service: Option<String>,
-    /// Variables that it needs.
+    /// Environment variables that it requires.
     pub(super) variables: Vec<(String, String)>,
-    /// Whether it has a folder with plugins already, and makes none.
+    /// True if it comes with a plugin folder and does not create one.
     pub(super) is_furnished: bool,
-    /// Where its packages come from, while it is used.
+    /// The site that serves its packages, kept alive while the program is in use.
     pub(super) _site: Option<LocalSite>,
 }

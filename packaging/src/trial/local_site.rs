@@ -1,4 +1,4 @@
-//! A site on this machine that has packages as registries have them: files in a folder, served by Python.
+//! A local site that serves packages like a registry: files in a directory, served by Python.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -9,16 +9,16 @@ use toolbay_testkit::{DEADLINE, Heard, Process};
 
 use super::Room;
 
-/// The site. Dropping it ends it.
+/// The site. Dropping it stops the server.
 #[derive(Debug)]
 pub(super) struct LocalSite {
     _process: Process,
-    /// Its address, without a slash at the end.
+    /// Its URL, without a trailing slash.
     pub(super) url: String,
 }
 
 impl LocalSite {
-    /// Serves a folder on a free port.
+    /// Serves a directory on a free port.
     pub(super) fn serve(folder: &Path, room: &Room) -> Result<Self> {
         let (sender, lines) = channel();
         let mut python = room.command("python3");
@@ -28,7 +28,7 @@ impl LocalSite {
                 drop(sender.send(String::from_utf8_lossy(line).into_owned()));
             }
         };
-        // Standard error has a line for each request.
+        // Python writes a line to standard error for each request.
         let process = Process::start(python.stdin(Stdio::null()), hear, |_| ())?;
         let line = lines.recv_timeout(DEADLINE).context("Python serves nothing")?;
         let url = line.split(['(', ')']).nth(1).with_context(|| format!("Python told no address: {line}"))?;

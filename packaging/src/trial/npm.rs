@@ -1,4 +1,4 @@
-//! `npx toolbay`, from a registry that has both packages.
+//! `npx toolbay`, from a registry that serves both packages.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use super::{Installed, LocalSite, Room};
 use crate::kit::Kit;
 use crate::release::NAME;
 
-/// Where the registry has the archives.
+/// The directory in which the registry stores the archives.
 const ARCHIVES: &str = "-";
 
 pub(crate) fn install(kit: &Kit, files: &[PathBuf], room: &Room) -> Result<Installed> {
@@ -42,10 +42,11 @@ pub(crate) fn install(kit: &Kit, files: &[PathBuf], room: &Room) -> Result<Insta
     let told = |command: &mut std::process::Command| {
         command::output(command.envs(variables.iter().map(|(name, value)| (name, value))))
     };
-    // The machine that there is no package for must do no harm; npm says nothing about it.
+    // The package of the other machine is missing, which npm must silently ignore.
     let said = told(room.command("npx").args(["--yes", NAME, "--version"]))?;
     ensure!(said.starts_with(NAME), "npx said {said:?}");
-    // npx passes on no signals; who wants them starts what `npm install` has linked.
+    // npx does not forward signals. Services that need them start the program that `npm install`
+    // linked.
     told(room.command("npm").args(["install", "--silent", "--global", "--prefix"]).arg(&folder).arg(NAME))?;
     let service = Some(folder.join("bin").join(NAME).display().to_string());
     let words = vec!["npx".to_owned(), "--yes".to_owned(), NAME.to_owned()];

@@ -1,4 +1,4 @@
-//! A place without anything of ours: an empty home, and a `PATH` without Rust.
+//! A clean environment: an empty home directory, and a `PATH` without Rust.
 
 use std::ffi::OsString;
 use std::fs;
@@ -9,10 +9,11 @@ use anyhow::{Context as _, Result, ensure};
 use tempfile::TempDir;
 use toolbay_testkit::command;
 
-/// What a `PATH` must not lead to.
+/// Programs that must not be found by `PATH`.
 const RUST: [&str; 3] = ["cargo", "rustc", "rustup"];
 
-/// An empty folder with an empty home in it, and the programs that every machine has. Dropping it deletes it.
+/// An empty directory that contains an empty home, and a `PATH` with only the programs of a typical
+/// machine. Dropping it deletes the directory.
 #[derive(Debug)]
 pub(crate) struct Room {
     folder: TempDir,
@@ -20,17 +21,19 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// An empty room.
+    /// Creates an empty environment.
     pub(crate) fn new() -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("toolbay-dist-").tempdir().context("failed to make a folder")?;
         for name in ["home", "work", "installed"] {
             fs::create_dir(folder.path().join(name))?;
         }
-        // A version manager chooses a Python by the home, which is empty here; so the one that it chooses comes first.
+        // Version managers select a Python by settings in the home directory, which is empty here.
+        // Therefore, the selected Python comes first.
         let python = command::output(Command::new("python3").args(["-c", "import sys; print(sys.executable)"]))?;
         let python = Path::new(python.trim()).parent().map(Path::to_owned);
         let path = std::env::var_os("PATH").unwrap_or_default();
-        // dpkg wants programs of the administrator, also where the user's PATH does not lead to them.
+        // dpkg requires programs from the administrator's directories, even if the user's `PATH`
+        // does not contain them.
         let administrator = ["/usr/sbin", "/sbin"].map(PathBuf::from);
         let folders = python.into_iter().chain(std::env::split_paths(&path)).chain(administrator);
         let clean = folders.filter(|folder| !RUST.iter().any(|name| folder.join(name).exists()));
@@ -39,7 +42,7 @@ impl Room {
         Ok(Self { folder, path })
     }
 
-    /// A command in the folder that its user works in.
+    /// Returns a command that runs in the working directory.
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command.env_clear().env("PATH", &self.path).env("HOME", self.home()).env("LANG", "C.UTF-8");
@@ -47,17 +50,17 @@ impl Room {
         command
     }
 
-    /// The user's home.
+    /// Returns the user's home directory.
     pub(crate) fn home(&self) -> PathBuf {
         self.folder.path().join("home")
     }
 
-    /// Where its user works.
+    /// Returns the user's working directory.
     pub(crate) fn work(&self) -> PathBuf {
         self.folder.path().join("work")
     }
 
-    /// Where things are installed.
+    /// Returns the directory into which packages are installed.
     pub(crate) fn installed(&self) -> PathBuf {
         self.folder.path().join("installed")
     }

@@ -1,4 +1,4 @@
-//! `rpm --install`, into a system of its own.
+//! `rpm --install`, into a separate root.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,8 @@ use crate::kit::Kit;
 pub(crate) fn install(_: &Kit, files: &[PathBuf], room: &Room) -> Result<Installed> {
     let system = room.installed();
     for file in files {
-        // rpm changes into the system that it installs to, so it needs to be root; a name space is enough.
+        // rpm changes its root to the system that it installs to, which requires root; a user
+        // namespace is enough.
         let mut rpm = room.command("unshare");
         rpm.args(["--map-root-user", "rpm", "--install", "--root"]).arg(&system);
         command::output(rpm.args(["--dbpath", "/var/lib/rpm", "--nosignature"]).arg(file))?;

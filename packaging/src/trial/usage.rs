@@ -1,4 +1,4 @@
-//! What a new user does: makes a folder, calls a tool, and lets a client start the server.
+//! The steps of a new user: create a folder, call a tool, and let a client start the server.
 
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -12,28 +12,28 @@ use toolbay_testkit::{Connection, DEADLINE, Log, Unclaimed, command, revision};
 use super::installed::Installed;
 use super::room::Room;
 
-/// The tool that is called, and how.
+/// The tool that is called, its arguments and its result.
 const TOOL: &str = "calculate_sum";
 const ARGUMENTS: &str = r#"{"a": 2, "b": 3}"#;
 const ANSWER: &str = "5";
 
-/// The folder that `toolbay init` makes.
+/// The folder that `toolbay init` creates.
 const FOLDER: &str = "tools";
 
 /// The exit code of an invalid configuration.
 const BAD_CONFIGURATION: i32 = 64;
 
-/// What was seen.
+/// The measurements.
 pub(super) struct Used {
-    /// From the start until the first call was answered.
+    /// Time from the first command until the response to the first call.
     pub(super) call: Duration,
-    /// From the start of a server until it answered a call.
+    /// Time from the start of a server until its response to a call.
     pub(super) session: Duration,
-    /// How many things were checked.
+    /// Number of checks that passed.
     pub(super) checks: usize,
 }
 
-/// Does all of it. `version` is what the program must say it is.
+/// Runs all steps. `version` is the version that the program must report.
 pub(super) fn run(installed: &Installed, room: &Room, version: &str) -> Result<Used> {
     let mut checks = 0;
     let mut ok = |what: &str| {
@@ -67,7 +67,7 @@ pub(super) fn run(installed: &Installed, room: &Room, version: &str) -> Result<U
     Ok(Used { call, session, checks })
 }
 
-/// Has a conversation over standard input and output.
+/// Runs a session over standard input and output.
 fn session(installed: &Installed, room: &Room) -> Result<Duration> {
     let log = Log::default();
     let connection = Connection::start(inside(installed, room, &["serve"]), Unclaimed::Judged, log.hear())?;
@@ -86,7 +86,7 @@ fn session(installed: &Installed, room: &Room) -> Result<Duration> {
     Ok(took)
 }
 
-/// Starts a server and asks it to end.
+/// Starts a server and sends it a signal to stop.
 fn stopped(installed: &Installed, room: &Room) -> Result<ExitStatus> {
     let log = Log::default();
     let service = installed.service.as_ref().map(|program| Installed {
@@ -98,14 +98,14 @@ fn stopped(installed: &Installed, room: &Room) -> Result<ExitStatus> {
     let mut connection = Connection::start(serve, Unclaimed::Judged, log.hear())?;
     connection.initialize(revision::SESSION)?;
     connection.process().ask_to_end()?;
-    // Its input stays open: only the signal can have ended it.
+    // Its input stays open, so only the signal can have stopped it.
     match connection.process_mut().wait(DEADLINE) {
         Ok(status) => Ok(status),
         Err(error) => bail!("{error:#}; the log:\n{}", log.tail(20)),
     }
 }
 
-/// The program, where its user works.
+/// Returns a command for the program in its user's working directory.
 fn start(installed: &Installed, room: &Room, args: &[&str]) -> Command {
     let (program, before) = installed.words.split_first().map_or(("", &[][..]), |(one, rest)| (one.as_str(), rest));
     let mut command = room.command(program);
@@ -113,7 +113,7 @@ fn start(installed: &Installed, room: &Room, args: &[&str]) -> Command {
     command
 }
 
-/// The program in the folder that it has made.
+/// Returns a command for the program in the folder that it created.
 fn inside(installed: &Installed, room: &Room, args: &[&str]) -> Command {
     let mut command = start(installed, room, args);
     if !installed.is_furnished {

@@ -1,4 +1,4 @@
-//! `pip install toolbay` and `uvx toolbay`, from an index that has the wheel.
+//! `pip install toolbay` and `uvx toolbay`, from an index that contains the wheel.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use super::{Installed, LocalSite, Room};
 use crate::kit::Kit;
 use crate::release::NAME;
 
-/// An index is a folder for each package, listed as a page.
+/// Serves an index, which is a directory with an HTML page for each package.
 fn index(files: &[PathBuf], room: &Room) -> Result<LocalSite> {
     let folder = room.installed().join("index");
     let package = folder.join(NAME);
@@ -37,7 +37,7 @@ pub(crate) fn uvx(kit: &Kit, files: &[PathBuf], room: &Room) -> Result<Installed
     let uvx = kit.tools.uv()?.join("uvx").display().to_string();
     let variables = vec![
         ("UV_DEFAULT_INDEX".to_owned(), site.url.clone()),
-        // The Python of this machine.
+        // Use the Python of this machine.
         ("UV_PYTHON_DOWNLOADS".to_owned(), "never".to_owned()),
     ];
     let mut first = room.command(&uvx);

@@ -1,11 +1,11 @@
-//! The keys in the parentheses of an attribute, such as `title = "…"`.
+//! Parsers of the keys in the parentheses of an attribute, such as `title = "…"`.
 
 use syn::{Expr, ExprLit, Lit, LitStr, Meta, Path};
 
-/// The longest name that the contract allows.
+/// Maximum length of a name in the contract, in bytes.
 const LONGEST_NAME: usize = 128;
 
-/// Sets the value of a key, unless it has one.
+/// Sets the value of a key. Fails if the key already has a value.
 pub(crate) fn put<T>(slot: &mut Option<T>, meta: &Meta, value: T) -> syn::Result<()> {
     match slot.replace(value) {
         None => Ok(()),
@@ -13,7 +13,8 @@ pub(crate) fn put<T>(slot: &mut Option<T>, meta: &Meta, value: T) -> syn::Result
     }
 }
 
-/// The name of a tool or a prompt.
+/// Parses the name of a tool or a prompt. `what` is the kind of the item, with its article, for the
+/// message.
 pub(crate) fn name(meta: &Meta, what: &str) -> syn::Result<String> {
     let literal = text(meta)?;
     let name = literal.value();
@@ -24,7 +25,7 @@ pub(crate) fn name(meta: &Meta, what: &str) -> syn::Result<String> {
     Err(syn::Error::new_spanned(literal, format!("{what}'s name has 1 to 128 characters out of `A-Z a-z 0-9 _ - .`")))
 }
 
-/// The address of an icon.
+/// Parses the URI of an icon.
 pub(crate) fn icon(meta: &Meta) -> syn::Result<String> {
     let literal = text(meta)?;
     let uri = literal.value();
@@ -34,7 +35,7 @@ pub(crate) fn icon(meta: &Meta) -> syn::Result<String> {
     Err(syn::Error::new_spanned(literal, "an icon is a `data:` or an `https:` URI"))
 }
 
-/// The URI of a view.
+/// Parses the URI of a view.
 pub(crate) fn view(meta: &Meta) -> syn::Result<String> {
     let literal = text(meta)?;
     let uri = literal.value();
@@ -44,7 +45,7 @@ pub(crate) fn view(meta: &Meta) -> syn::Result<String> {
     Err(syn::Error::new_spanned(literal, "the URI of a view begins with `ui://`: `ui://chart/view`"))
 }
 
-/// A string.
+/// Parses a string.
 pub(crate) fn text(meta: &Meta) -> syn::Result<&LitStr> {
     if let Some(Lit::Str(text)) = literal(meta) {
         return Ok(text);
@@ -53,7 +54,7 @@ pub(crate) fn text(meta: &Meta) -> syn::Result<&LitStr> {
     Err(syn::Error::new_spanned(meta, format!("`{key}` takes a string: `{key} = \"…\"`")))
 }
 
-/// A flag.
+/// Parses a flag: `key`, `key = true` or `key = false`.
 pub(crate) fn flag(meta: &Meta) -> syn::Result<bool> {
     if let Meta::Path(_) = meta {
         return Ok(true);
@@ -65,7 +66,7 @@ pub(crate) fn flag(meta: &Meta) -> syn::Result<bool> {
     Err(syn::Error::new_spanned(meta, format!("`{key}` is a flag: write `{key}` or `{key} = false`")))
 }
 
-/// A function that takes the definition, which has the type `definition`, and returns it.
+/// Parses the path of a function that takes and returns a definition of the type `definition`.
 pub(crate) fn function(meta: &Meta, definition: &str) -> syn::Result<Path> {
     match meta {
         Meta::NameValue(syn::MetaNameValue { value: Expr::Path(function), .. }) => Ok(function.path.clone()),
@@ -76,12 +77,12 @@ pub(crate) fn function(meta: &Meta, definition: &str) -> syn::Result<Path> {
     }
 }
 
-/// The key itself; empty if it is no name.
+/// Returns the key, or an empty string if the path is not a single identifier.
 pub(crate) fn key(meta: &Meta) -> String {
     meta.path().get_ident().map(ToString::to_string).unwrap_or_default()
 }
 
-/// An error for a key that `attribute` does not have.
+/// Creates an error for a key that `attribute` does not have. It suggests the most similar key.
 pub(crate) fn unknown(attribute: &str, keys: &[&str], meta: &Meta) -> syn::Error {
     let key = key(meta);
     let nearest = keys

@@ -1,15 +1,17 @@
-//! The empty enum beside a function, which has its name and stands for what it becomes.
+//! Generates the companion of a function: an empty enum with the same name, which implements the
+//! SDK's traits.
 
 use crate::parameters;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::ItemFn;
 
-/// The function, the enum, what is implemented for it, and its entry in `export!`.
+/// Returns the function, its enum, the trait implementations of the enum, and the entry for
+/// `export!`.
 pub(crate) fn of(function: &ItemFn, implementations: &[TokenStream], variant: &str, entry: &str) -> TokenStream {
     let (ident, visibility) = (&function.sig.ident, &function.vis);
     let (variant, entry) = (format_ident!("{variant}"), format_ident!("{entry}"));
-    // What is disabled by `cfg` has no enum either.
+    // A function that `cfg` disables has no enum either.
     let cfgs: Vec<_> = function.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
     let implementations = implementations.iter().map(|implementation| quote!(#(#cfgs)* #implementation));
     let function = parameters::without_docs(function);
@@ -37,11 +39,12 @@ pub(crate) fn of(function: &ItemFn, implementations: &[TokenStream], variant: &s
     }
 }
 
-/// The function and a placeholder for what it cannot be, so that the author sees the mistake and not its consequences.
+/// Returns a function that has a mistake, with a placeholder for its enum. The author then gets
+/// only the message about the mistake, without errors that follow from it.
 pub(crate) fn mistaken(function: &ItemFn) -> TokenStream {
     let (ident, visibility) = (&function.sig.ident, &function.vis);
     let cfgs: Vec<_> = function.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
-    // In an `impl`, which a receiver reveals, nothing can stand beside the function.
+    // A receiver means that the function is in an `impl`, where an enum cannot be defined.
     let placeholder = function.sig.receiver().is_none().then(|| {
         quote! {
             #(#cfgs)*

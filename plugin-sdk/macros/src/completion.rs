@@ -1,4 +1,4 @@
-//! `#[completion]`: what it completes, and the code that it generates beside the function.
+//! `#[completion]`: parses its target and generates the implementation of `Complete`.
 
 use crate::errors::Errors;
 use crate::{companion, parameters};
@@ -8,14 +8,14 @@ use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{FnArg, Ident, ItemFn, Path, Token, Type};
 
-/// What the function becomes.
+/// The kind of item that the function becomes, with its article, for messages.
 const WHAT: &str = "a completion";
 
-/// The end of every message about the parameters.
+/// The expected signature, which ends every message about the parameters.
 const SHAPE: &str =
     "a completion is `fn name(typed: &str, given: &Given, ctx: &Context)`, and may leave out the latter two";
 
-/// The function and its completion.
+/// Returns the function and the implementation of its completion.
 pub(crate) fn make(options: TokenStream, function: &ItemFn) -> syn::Result<TokenStream> {
     let mut errors = Errors::default();
     parameters::check_qualifiers(function, WHAT, &mut errors);
@@ -45,7 +45,7 @@ pub(crate) fn make(options: TokenStream, function: &ItemFn) -> syn::Result<Token
     errors.or(companion::of(function, &[implementation], "Completion", "CompletionEntry"))
 }
 
-/// The prompt or resource, and its argument.
+/// Parses the path of the prompt or resource, and the name of the argument to complete.
 fn target(tokens: TokenStream) -> syn::Result<(Path, Ident)> {
     let usage = "say what it completes: a prompt or a resource, and the argument: `#[completion(translate, language)]`";
     if tokens.is_empty() {
@@ -61,7 +61,7 @@ fn target(tokens: TokenStream) -> syn::Result<(Path, Ident)> {
     parser.parse2(tokens).map_err(|error| syn::Error::new(error.span(), usage))
 }
 
-/// What the function is called with.
+/// Returns the expressions that the function is called with.
 fn passed(function: &ItemFn) -> syn::Result<Vec<TokenStream>> {
     let mut errors = Errors::default();
     let mut passed = Vec::new();

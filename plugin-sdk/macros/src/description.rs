@@ -4,18 +4,21 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Attribute, Expr, ExprLit, ItemFn, Lit, Meta};
 
-/// An expression for the description of what the function becomes, which is called `what`.
+/// Returns an expression for the description of the item that the function becomes. `what` is the
+/// kind of the item, with its article, for the message.
 pub(crate) fn of(function: &ItemFn, what: &str) -> syn::Result<TokenStream> {
     of_attributes(&function.attrs).ok_or_else(|| missing(function, what))
 }
 
-/// An expression for the doc comment among these: a string literal if possible. `None` if there is none.
+/// Returns an expression for the doc comment in these attributes, or `None` if there is no doc
+/// comment. The expression is a string literal if possible.
 pub(crate) fn of_attributes(attributes: &[Attribute]) -> Option<TokenStream> {
     let docs: Vec<&Expr> = attributes.iter().filter_map(doc).collect();
     let lines: Option<Vec<String>> = docs.iter().map(|doc| text(doc)).collect();
     match lines {
         Some(lines) => Some(join(&lines)).filter(|text| !text.is_empty()).map(|description| quote!(#description)),
-        // One of them is `#[doc = include_str!("…")]`, which only the compiler can read.
+        // One of them is not a literal, such as `#[doc = include_str!("…")]`. Only the compiler can
+        // evaluate it.
         None => Some(quote!(::core::concat!(#(#docs, "\n"),*).trim_ascii())),
     }
 }
@@ -45,7 +48,8 @@ fn text(doc: &Expr) -> Option<String> {
     }
 }
 
-/// Removes the space that follows `///` and nothing else, so that paragraphs, lists and indented code keep their form.
+/// Joins the lines and removes the space that follows `///`. Other indentation stays, so that
+/// paragraphs, lists and indented code keep their form.
 fn join(docs: &[String]) -> String {
     let lines: Vec<&str> = docs
         .iter()

@@ -1,4 +1,4 @@
-//! Several mistakes, reported together.
+//! Collects several mistakes, to report them together.
 
 use proc_macro2::Span;
 
@@ -14,17 +14,17 @@ impl Errors {
         }
     }
 
-    /// Returns the value of a success, or records the mistake of a failure.
+    /// Returns the value of a success, or records the error and returns `None`.
     pub(crate) fn take<T>(&mut self, result: syn::Result<T>) -> Option<T> {
         result.map_err(|error| self.push(error)).ok()
     }
 
-    /// Returns `value` unless there was a mistake.
+    /// Returns `value`, or the recorded mistakes if there are any.
     pub(crate) fn or<T>(self, value: T) -> syn::Result<T> {
         self.0.map_or(Ok(value), Err)
     }
 
-    /// All mistakes as one error, for a caller that knows that there is at least one.
+    /// Returns all mistakes as one error. The caller must have recorded at least one.
     pub(crate) fn combined(self) -> syn::Error {
         self.0.unwrap_or_else(|| syn::Error::new(Span::call_site(), "this is not a tool"))
     }

@@ -1,4 +1,4 @@
-//! The code that `#[tool]` generates beside the function.
+//! Generates the implementation of `Tool` for a function with `#[tool]`.
 
 use crate::companion;
 use crate::options::Options;
@@ -8,7 +8,7 @@ use quote::{format_ident, quote};
 use syn::ItemFn;
 use syn::ext::IdentExt;
 
-/// The function and its tool.
+/// Returns the function and the implementation of its tool.
 pub(crate) fn tool(
     function: &ItemFn,
     options: &Options,
@@ -18,7 +18,7 @@ pub(crate) fn tool(
     let ident = &function.sig.ident;
     let name = options.name.clone().unwrap_or_else(|| ident.unraw().to_string());
     let definition = definition(options, description, signature);
-    // A parameter that is not used gets no name, otherwise rustc would warn the author.
+    // An unused parameter gets no name, because rustc would warn the author about it.
     let [arguments, context] = [named("arguments", signature.args.is_some()), named("context", signature.context)];
     let call = call(function, signature);
     let implementation = quote! {

@@ -1,8 +1,10 @@
-//! The macros `#[tool]`, `#[prompt]`, `#[resource]` and `#[completion]` of `toolbay-plugin`, which documents and
-//! re-exports them.
+//! The macros `#[tool]`, `#[prompt]`, `#[resource]` and `#[completion]` of `toolbay-plugin`, which
+//! documents and re-exports them.
 //!
-//! Each leaves the function unchanged, but for doc comments of parameters, and adds an empty enum of the same name. Functions and types have separate
-//! namespaces, so the two do not conflict, and one path, such as `module::count_words`, names both.
+//! Each attribute macro adds an empty enum with the same name as the function. It leaves the
+//! function unchanged, except that it removes the doc comments of parameters. Functions and types
+//! have separate namespaces, so the two do not conflict, and one path, such as
+//! `module::count_words`, names both.
 
 mod attribute;
 mod companion;
@@ -58,7 +60,8 @@ pub fn completion(options: TokenStream, item: TokenStream) -> TokenStream {
     made("completion", "it returns the values that an argument could have", options, item, completion::make)
 }
 
-/// What `make` makes of a function, or the mistakes that it finds.
+/// Expands an attribute by calling `make`. Returns the generated code, or the mistakes as compiler
+/// errors.
 fn made(
     attribute: &str,
     why: &str,
@@ -80,7 +83,7 @@ fn made(
         .into()
 }
 
-/// The entries of what a plugin offers, given by the paths of the functions. `export!` is built on it.
+/// Expands the paths of functions to an array of their entries. `export!` uses it.
 #[doc(hidden)]
 #[proc_macro]
 pub fn entries(offers: TokenStream) -> TokenStream {
@@ -89,7 +92,8 @@ pub fn entries(offers: TokenStream) -> TokenStream {
 }
 
 fn make(options: Tokens, function: &ItemFn) -> syn::Result<Tokens> {
-    // Check all of them before returning an error, so that an author with two mistakes sees both at once.
+    // Check everything before returning an error, so that an author with two mistakes gets both
+    // messages at once.
     let mut errors = Errors::default();
     let options = errors.take(Options::parse(options));
     let description = errors.take(description::of(function, "a tool"));

@@ -31,11 +31,11 @@ pub(crate) struct Options {
     pub(crate) destructive: Option<bool>,
     pub(crate) idempotent: Option<bool>,
     pub(crate) open_world: Option<bool>,
-    /// Whether the tool can be called as a task: the name of a `TaskSupport`.
+    /// The task support of the tool: the name of a variant of `TaskSupport`.
     pub(crate) task: Option<&'static str>,
-    /// The URI of its view.
+    /// The URI of the tool's view.
     pub(crate) view: Option<String>,
-    /// Whether it is for views alone.
+    /// True if the tool is only for the plugin's views.
     pub(crate) app_only: Option<bool>,
     /// A function that takes the definition and returns it.
     pub(crate) define: Option<Path>,
@@ -76,7 +76,7 @@ impl Options {
     }
 }
 
-/// Whether a tool can be called as a task.
+/// Parses the key `task`. Returns the name of a variant of `TaskSupport`.
 fn task(meta: &Meta) -> syn::Result<&'static str> {
     if let Meta::Path(_) = meta {
         return Ok("Optional");

@@ -7,31 +7,32 @@ use quote::quote;
 use syn::ext::IdentExt as _;
 use syn::{Attribute, FnArg, Ident, ItemFn, Pat, ReturnType, Type};
 
-/// A parameter.
+/// A parameter of the function.
 #[expect(clippy::large_enum_variant, reason = "there are a few, at compile time")]
 pub(crate) enum Parameter {
-    /// `ctx: &Context`.
+    /// The context: `ctx: &Context`.
     Context,
-    /// An argument that a client gives as text.
+    /// An argument that a client passes as text.
     Argument(Argument),
 }
 
-/// An argument that a client gives as text.
+/// An argument that a client passes as text.
 pub(crate) struct Argument {
     pub(crate) ident: Ident,
     pub(crate) ty: Type,
-    /// Its doc comment, if it has one.
+    /// The doc comment, if the parameter has one.
     pub(crate) description: Option<TokenStream>,
 }
 
 impl Argument {
-    /// Its name for clients.
+    /// Returns the name that clients use.
     pub(crate) fn name(&self) -> String {
         self.ident.unraw().to_string()
     }
 }
 
-/// Checks that the function can be called without knowing more of it; `what` is what it becomes, with its article.
+/// Checks that the function is not async, unsafe or generic. `what` is the kind of item that the
+/// function becomes, with its article.
 pub(crate) fn check_qualifiers(function: &ItemFn, what: &str, errors: &mut Errors) {
     let signature = &function.sig;
     if let Some(keyword) = &signature.asyncness {
@@ -47,7 +48,7 @@ pub(crate) fn check_qualifiers(function: &ItemFn, what: &str, errors: &mut Error
     }
 }
 
-/// The type that the function returns.
+/// Returns the return type of the function.
 pub(crate) fn output(function: &ItemFn, what: &str) -> syn::Result<Type> {
     match &function.sig.output {
         ReturnType::Type(_, output) if matches!(**output, Type::ImplTrait(_)) => {
@@ -60,7 +61,7 @@ pub(crate) fn output(function: &ItemFn, what: &str) -> syn::Result<Type> {
     }
 }
 
-/// The parameters, in order.
+/// Parses the parameters, in order.
 pub(crate) fn of(function: &ItemFn, what: &str) -> syn::Result<Vec<Parameter>> {
     let mut errors = Errors::default();
     let mut parameters = Vec::new();
@@ -97,7 +98,8 @@ fn parameter(input: &FnArg, what: &str) -> syn::Result<Parameter> {
     }))
 }
 
-/// The function without the doc comments of its parameters, which the compiler does not allow.
+/// Returns the function without the doc comments of its parameters, which the compiler does not
+/// allow.
 pub(crate) fn without_docs(function: &ItemFn) -> ItemFn {
     let mut function = function.clone();
     for input in &mut function.sig.inputs {
@@ -110,7 +112,8 @@ pub(crate) fn without_docs(function: &ItemFn) -> ItemFn {
     function
 }
 
-/// The expressions to call the function with: an argument is looked up in `arguments` by its name.
+/// Returns the expressions to call the function with. The generated code looks up each argument in
+/// `arguments` by name.
 pub(crate) fn passed(parameters: &[Parameter]) -> Vec<TokenStream> {
     parameters
         .iter()

@@ -1,4 +1,4 @@
-//! `#[prompt]`: the options, and the code that it generates beside the function.
+//! `#[prompt]`: parses its options and generates the implementation of `Prompt`.
 
 use crate::errors::Errors;
 use crate::parameters::{self, Parameter};
@@ -10,7 +10,7 @@ use syn::parse::Parser as _;
 use syn::punctuated::Punctuated;
 use syn::{ItemFn, Meta, Path, Token};
 
-/// What the function becomes.
+/// The kind of item that the function becomes, with its article, for messages.
 const WHAT: &str = "a prompt";
 
 const KEYS: [&str; 4] = ["name", "title", "icon", "define"];
@@ -44,7 +44,7 @@ impl Options {
     }
 }
 
-/// The function and its prompt.
+/// Returns the function and the implementation of its prompt.
 pub(crate) fn make(options: TokenStream, function: &ItemFn) -> syn::Result<TokenStream> {
     let mut errors = Errors::default();
     parameters::check_qualifiers(function, WHAT, &mut errors);

@@ -1,4 +1,4 @@
-//! `#[resource]`: the options, and the code that it generates beside the function.
+//! `#[resource]`: parses its options and generates the implementation of `Readable`.
 
 use crate::errors::Errors;
 use crate::parameters::{self, Parameter};
@@ -10,7 +10,7 @@ use syn::parse::{ParseStream, Parser as _};
 use syn::punctuated::Punctuated;
 use syn::{ItemFn, LitStr, Meta, Path, Token};
 
-/// What the function becomes.
+/// The kind of item that the function becomes, with its article, for messages.
 const WHAT: &str = "a resource";
 
 const KEYS: [&str; 5] = ["name", "title", "mime_type", "icon", "define"];
@@ -25,7 +25,7 @@ struct Options {
 }
 
 impl Options {
-    /// The URI and the options after it.
+    /// Parses the URI and the options after it.
     fn parse(tokens: TokenStream) -> syn::Result<(LitStr, Self)> {
         if tokens.is_empty() {
             return Err(syn::Error::new(Span::call_site(), "a resource has a URI: `#[resource(\"notes://{id}\")]`"));
@@ -59,7 +59,7 @@ impl Options {
     }
 }
 
-/// The function and its resource.
+/// Returns the function and the implementation of its resource.
 pub(crate) fn make(options: TokenStream, function: &ItemFn) -> syn::Result<TokenStream> {
     let mut errors = Errors::default();
     parameters::check_qualifiers(function, WHAT, &mut errors);
@@ -116,7 +116,8 @@ pub(crate) fn make(options: TokenStream, function: &ItemFn) -> syn::Result<Token
     errors.or(companion::of(function, &[implementation, target], "Resource", "ResourceEntry"))
 }
 
-/// Each variable is a parameter, and each parameter a variable.
+/// Checks the scheme of the URI, and that the variables of the URI and the parameters of the
+/// function correspond.
 fn check_variables(function: &ItemFn, uri: &LitStr, parameters: &[Parameter]) -> syn::Result<()> {
     let text = uri.value();
     let mut errors = Errors::default();

@@ -3,15 +3,15 @@
 use crate::errors::Errors;
 use syn::{FnArg, ItemFn, ReturnType, Type, parse_quote};
 
-/// The end of every message about the parameters.
+/// The expected signature, which ends every message about the parameters.
 const SHAPE: &str = "a tool is `fn name(args: Args, ctx: &Context)`, and may leave out either";
 
 pub(crate) struct Signature {
     /// The type of the arguments, if the tool takes any.
     pub(crate) args: Option<Type>,
-    /// Whether it takes the context.
+    /// True if the tool takes the context.
     pub(crate) context: bool,
-    /// The type that it returns.
+    /// The return type.
     pub(crate) output: Type,
 }
 
@@ -102,7 +102,7 @@ fn parameters(function: &ItemFn) -> syn::Result<(Option<Type>, bool)> {
     }
 }
 
-/// Checks the type of the arguments as far as its tokens reveal it.
+/// Checks the type of the arguments, as far as its tokens allow.
 fn arguments(args: &Type) -> syn::Result<Type> {
     match args {
         Type::Reference(_) => Err(syn::Error::new_spanned(args, "the arguments are passed by value: remove the `&`")),
@@ -132,7 +132,7 @@ fn is_named(parameter: &Type, name: &str) -> bool {
     last_segment(parameter).is_some_and(|segment| segment == name)
 }
 
-/// Whether this is a type of the standard library that is never a JSON object.
+/// Returns whether this is a type of the standard library that is never a JSON object.
 fn is_scalar(parameter: &Type) -> bool {
     const SCALARS: [&str; 19] = [
         "String", "str", "bool", "char", "Vec", "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64",

@@ -1,33 +1,34 @@
-//! Why there is no response.
+//! Errors of HTTP requests.
 
 use std::fmt::{self, Display, Formatter};
 
 use wasip2::http::types::ErrorCode;
 
-/// Why a request has no response, or a response no body.
+/// The reason why a request has no response, or a response has no body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The request cannot be sent as it is: the URL, the method or a header is invalid. The text says what.
+    /// The request cannot be sent, because the URL, the method or a header is invalid. The text
+    /// describes the mistake.
     Invalid(String),
     /// The grant does not allow the request.
     Denied,
-    /// The server's name has no address, or none that the grant allows.
+    /// The server's name has no address, or no address that the grant allows.
     NoAddress,
-    /// The server did not answer in time.
+    /// The server did not respond in time.
     Timeout,
     /// The server refused the connection, or ended it before the response was complete.
     Connection,
     /// The server's certificate is not trusted, or encryption failed.
     Tls,
-    /// The server answered with a status from 400 on.
+    /// The server responded with this status, which is 400 or above.
     Status(u16),
-    /// Something else, in the host's words.
+    /// Another error, with the host's message.
     Other(String),
 }
 
 impl Error {
-    /// What the host says.
+    /// Converts an error code of the host.
     pub(super) fn of(code: &ErrorCode) -> Self {
         match code {
             ErrorCode::HttpRequestDenied => Self::Denied,
@@ -51,7 +52,8 @@ impl Error {
     }
 }
 
-/// The name of a case, in words: `ConnectionLimitReached` becomes `connection limit reached`.
+/// Returns the name of an error code in words: `ConnectionLimitReached` becomes
+/// `connection limit reached`.
 fn words(code: &ErrorCode) -> String {
     let name = format!("{code:?}");
     let name = name.rsplit("::").next().unwrap_or_default();
@@ -65,7 +67,7 @@ fn words(code: &ErrorCode) -> String {
     words
 }
 
-/// A sentence for the model.
+/// Writes a sentence for the model.
 impl Display for Error {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! What is sent.
+//! HTTP requests.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use wasip2::io::streams::StreamError;
 use super::error::Error;
 use super::response::Response;
 
-/// Bytes that are written at once.
+/// Maximum size of one write of the body, in bytes.
 const PIECE: usize = 4096;
 
-/// A request that is not sent yet.
+/// A request that has not been sent yet.
 #[derive(Clone, Debug)]
 #[must_use = "a request does nothing until it is sent"]
 pub struct Request {
@@ -26,19 +26,19 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request with this method. The URL begins with `https://` or `http://`.
+    /// Creates a request with this method. The URL must begin with `https://` or `http://`.
     pub fn new(method: &str, url: &str) -> Self {
         Self { method: method.to_owned(), url: url.to_owned(), headers: Vec::new(), timeout: None }
     }
 
-    /// Adds a header. The host sets `Host` and `Content-Length`.
+    /// Adds a header. `Host` and `Content-Length` are set automatically.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.as_bytes().to_vec()));
         self
     }
 
-    /// How long connecting, the beginning of the response, and each further piece of it may take. By default, as long as
-    /// the call.
+    /// Sets the timeout. It applies separately to the connection, to the beginning of the response,
+    /// and to each further piece of the response. The default is the remaining time of the call.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -48,9 +48,11 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// See [`Error`]. A response with any status is no error: see [`Response::error_for_status`].
+    /// Returns an [`Error`] if there is no response. A response with any status is a success: see
+    /// [`Response::error_for_status`].
     pub fn send(self) -> Result<Response, Error> {
-        // Methods that usually have a body say that there is none: some servers refuse them otherwise (RFC 9110, 8.6).
+        // For methods that usually have a body, set `Content-Length: 0`: some servers reject the
+        // request otherwise (RFC 9110, 8.6).
         let empty = ["POST", "PUT", "PATCH"].contains(&self.method.as_str());
         self.send_with(empty.then_some(&[]))
     }
@@ -59,7 +61,7 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// As [`send`](Self::send).
+    /// Returns the same errors as [`send`](Self::send).
     pub fn send_bytes(self, body: &[u8]) -> Result<Response, Error> {
         self.send_with(Some(body))
     }
@@ -68,7 +70,8 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// As [`send`](Self::send), and [`Error::Invalid`] if the value cannot be written as JSON.
+    /// Returns the same errors as [`send`](Self::send), and [`Error::Invalid`] if the value cannot
+    /// be serialized as JSON.
     pub fn send_json(self, value: &impl Serialize) -> Result<Response, Error> {
         let body = serde_json::to_vec(value).map_err(|error| Error::Invalid(error.to_string()))?;
         self.header("content-type", "application/json").send_with(Some(&body))
@@ -98,19 +101,19 @@ impl Request {
             "PATCH" => Method::Patch,
             other => Method::Other(other.to_owned()),
         };
-        // It is a GET request unless something else is said.
+        // The default method is GET.
         if !matches!(method, Method::Get) {
             request.set_method(&method).map_err(|()| invalid("its method is no HTTP method"))?;
         }
         request.set_scheme(Some(&scheme)).map_err(|()| invalid("its scheme is unknown"))?;
         request.set_authority(Some(authority)).map_err(|()| invalid("the host in its URL is invalid"))?;
         request.set_path_with_query(Some(&path)).map_err(|()| invalid("the path in its URL is invalid"))?;
-        // Each handle costs a call of the host: a request without a body has none.
+        // Each handle costs a host call, so a request without a body does not create one.
         let outgoing = body.map(|body| request.body().map(|outgoing| (outgoing, body))).transpose();
         let outgoing = outgoing.map_err(|()| invalid("it has no body"))?;
         let answering = handle(request, self.options()?).map_err(|code| Error::of(&code))?;
         if let Some((outgoing, body)) = outgoing {
-            // The host reads the body while it sends it.
+            // The host reads the body while it sends the request.
             write(outgoing, body, &answering)?;
         }
         Response::of(&answering)
@@ -128,7 +131,7 @@ impl Request {
     }
 }
 
-/// Writes the body. A server that does not want all of it has answered before its end.
+/// Writes the body. A server that does not need the whole body may respond before its end.
 fn write(outgoing: OutgoingBody, body: &[u8], answering: &FutureIncomingResponse) -> Result<(), Error> {
     let stream = outgoing.write().map_err(|()| invalid("it has no body"))?;
     let answered = answering.subscribe();
@@ -136,7 +139,7 @@ fn write(outgoing: OutgoingBody, body: &[u8], answering: &FutureIncomingResponse
         match stream.blocking_write_and_flush(piece) {
             Ok(()) => {}
             Err(StreamError::Closed | StreamError::LastOperationFailed(_)) => {
-                // The response, or why there is none, says more.
+                // The response, or its error, is more specific.
                 answered.block();
                 return Ok(());
             }

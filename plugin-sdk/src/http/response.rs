@@ -1,4 +1,4 @@
-//! What comes back.
+//! HTTP responses.
 
 use std::cell::OnceCell;
 use std::io::{self, Read};
@@ -9,20 +9,22 @@ use wasip2::io::streams::{InputStream, StreamError};
 
 use super::error::Error;
 
-/// Bytes that are read at once.
+/// Maximum size of one read of the body, in bytes.
 const PIECE: u64 = 64 << 10;
 
-/// A response whose body has not been read. [`Read`] reads it piece by piece.
+/// A response whose body has not been read. [`Read`] reads the body piece by piece.
 #[derive(Debug)]
 pub struct Response {
     status: u16,
     head: IncomingResponse,
-    /// Empty until somebody asks: few do, and they cost three calls of the host.
+    /// The headers, fetched on first use. Few plugins read them, and fetching them costs three host
+    /// calls.
     headers: OnceCell<Vec<(String, Vec<u8>)>>,
-    /// Before the body, whose child it is.
+    /// The stream of the body. It precedes the body because it is a child resource, which must be
+    /// dropped first.
     stream: Option<InputStream>,
     _body: IncomingBody,
-    /// Bytes that were read and not yet asked for.
+    /// The bytes of the last read from the stream.
     read: Vec<u8>,
     at: usize,
 }
@@ -44,32 +46,33 @@ impl Response {
         Ok(Self { status, head, headers, stream: Some(stream), _body: body, read: Vec::new(), at: 0 })
     }
 
-    /// The status, such as 200.
+    /// Returns the status, such as 200.
     pub fn status(&self) -> u16 {
         self.status
     }
 
-    /// The value of the first header with this name, in any case; `None` if there is none, or if it is not text.
+    /// Returns the value of the first header with this name, ignoring case. Returns `None` if there
+    /// is no such header, or if its value is not text.
     pub fn header(&self, name: &str) -> Option<&str> {
         let headers = self.headers.get_or_init(|| self.head.headers().entries());
         let (_, value) = headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name))?;
         std::str::from_utf8(value).ok()
     }
 
-    /// The response itself if its status is below 400.
+    /// Returns the response if its status is below 400.
     ///
     /// # Errors
     ///
-    /// [`Error::Status`] otherwise.
+    /// Returns [`Error::Status`] otherwise.
     pub fn error_for_status(self) -> Result<Self, Error> {
         if self.status < 400 { Ok(self) } else { Err(Error::Status(self.status)) }
     }
 
-    /// The whole body.
+    /// Reads the whole body.
     ///
     /// # Errors
     ///
-    /// The connection failed before its end.
+    /// Returns an error if the connection fails before the end of the body.
     pub fn bytes(mut self) -> Result<Vec<u8>, Error> {
         let mut all = Vec::new();
         while self.more()? {
@@ -82,25 +85,26 @@ impl Response {
         Ok(all)
     }
 
-    /// The whole body as text. What is not UTF-8 becomes `U+FFFD`.
+    /// Reads the whole body as text. Bytes that are not UTF-8 become `U+FFFD`.
     ///
     /// # Errors
     ///
-    /// The connection failed before its end.
+    /// Returns an error if the connection fails before the end of the body.
     pub fn text(self) -> Result<String, Error> {
         Ok(String::from_utf8_lossy(&self.bytes()?).into_owned())
     }
 
-    /// The whole body, which must be JSON of this type.
+    /// Reads the whole body as JSON and deserializes it.
     ///
     /// # Errors
     ///
-    /// The connection failed before its end, or the body is something else.
+    /// Returns an error if the connection fails before the end of the body, or if the body is not
+    /// JSON of this type.
     pub fn json<T: DeserializeOwned>(self) -> Result<T, Error> {
         serde_json::from_slice(&self.bytes()?).map_err(|error| Error::Other(format!("its body is unexpected: {error}")))
     }
 
-    /// Replaces the bytes that were read with the next ones; false at the end.
+    /// Replaces the buffered bytes with the next ones. Returns false at the end of the body.
     fn more(&mut self) -> Result<bool, Error> {
         (self.read, self.at) = (Vec::new(), 0);
         let Some(stream) = &self.stream else { return Ok(false) };

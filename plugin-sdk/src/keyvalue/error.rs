@@ -1,20 +1,20 @@
-//! Why state cannot be used.
+//! Errors of the key-value store.
 
 use std::fmt::{self, Display, Formatter};
 
-/// Why state cannot be used.
+/// The reason why the key-value store cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The grant does not allow it.
+    /// The grant does not allow state.
     Denied,
-    /// There is no such bucket.
+    /// The bucket does not exist.
     NoSuchBucket,
-    /// Something else, in the host's words, such as a quota that is reached.
+    /// Another error, with the host's message, such as an exhausted quota.
     Other(String),
 }
 
-/// A sentence for the model.
+/// Writes a sentence for the model.
 impl Display for Error {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {

@@ -8,7 +8,7 @@ use super::error::Error;
 type Values = BTreeMap<String, Vec<u8>>;
 
 thread_local! {
-    /// The buckets of a test: each runs on a thread of its own.
+    /// The buckets of a test. Each test runs on its own thread.
     static BUCKETS: RefCell<BTreeMap<String, Values>> = const { RefCell::new(BTreeMap::new()) };
 }
 

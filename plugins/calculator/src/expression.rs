@@ -1,5 +1,4 @@
-//! Arithmetic expressions: a reader that goes from left to right and works out
-//! what it reads.
+//! Arithmetic expressions: a recursive-descent parser that evaluates while it parses.
 //!
 //! ```text
 //! sum     = product (("+" | "-") product)*
@@ -11,14 +10,14 @@
 
 use std::fmt::{self, Display, Formatter};
 
-/// How deep parentheses and signs may nest: far more than anybody writes, and
-/// far less than the stack of a plugin holds.
+/// Maximum nesting of parentheses and signs: far more than anyone writes, and far less than the
+/// stack of a plugin can hold.
 const MAX_DEPTH: usize = 100;
 
-/// What is wrong, and where.
+/// An error and its position.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Mistake {
-    /// The place, in characters from 1.
+    /// The position, in characters from 1.
     position: usize,
     message: String,
 }
@@ -30,7 +29,7 @@ impl Display for Mistake {
     }
 }
 
-/// The value of an expression.
+/// Evaluates an expression.
 pub(crate) fn evaluate(text: &str) -> Result<f64, Mistake> {
     let mut reader = Reader { text, rest: text, depth: 0 };
     let value = reader.sum()?;
@@ -86,7 +85,7 @@ impl<'a> Reader<'a> {
         Ok(divisor)
     }
 
-    /// Everything that nests comes through here.
+    /// All recursion passes through this function.
     fn sign(&mut self) -> Result<f64, Mistake> {
         if self.depth == MAX_DEPTH {
             return Err(self.mistake(format!("nested more than {MAX_DEPTH} deep")));
@@ -128,7 +127,7 @@ impl<'a> Reader<'a> {
 
     fn number(&mut self) -> Result<f64, Mistake> {
         let digits = self.rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-        // An exponent counts only with digits in it: `2e` is 2 and a name.
+        // An exponent requires digits: `2e` is 2 and a name.
         let exponent = digits
             .strip_prefix(['e', 'E'])
             .map(|rest| rest.strip_prefix(['+', '-']).unwrap_or(rest))
@@ -168,12 +167,12 @@ impl<'a> Reader<'a> {
         Ok(arguments)
     }
 
-    /// What is read, and what follows it.
+    /// Splits the input into the consumed part and `rest`.
     fn split(&self, rest: &'a str) -> (&'a str, &'a str) {
         self.rest.split_at(self.rest.len() - rest.len())
     }
 
-    /// The next character that is no space.
+    /// Returns the next character that is not white space.
     fn peek(&mut self) -> Option<char> {
         self.rest = self.rest.trim_start();
         self.rest.chars().next()

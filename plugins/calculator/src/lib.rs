@@ -1,4 +1,4 @@
-//! Arithmetic, as tools.
+//! Arithmetic tools.
 
 mod expression;
 mod statistics;
@@ -90,7 +90,7 @@ fn evaluate(args: Expression) -> Result<Json<Value>> {
     Ok(Json(Value { value: finite(value)? }))
 }
 
-/// JSON can represent neither infinity nor NaN.
+/// Rejects infinity and NaN, which JSON cannot represent.
 fn finite(value: f64) -> Result<f64> {
     ensure!(
         value.is_finite(),

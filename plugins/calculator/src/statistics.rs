@@ -1,4 +1,4 @@
-//! Sums and what follows from them.
+//! Sums and statistics of numbers.
 
 use serde::Serialize;
 use toolbay_plugin::{JsonSchema, schemars};
@@ -58,8 +58,7 @@ fn median(sorted: &[f64]) -> Option<f64> {
     Some(f64::midpoint(lower, upper))
 }
 
-/// Adds with Neumaier's correction, which keeps what rounding would lose:
-/// `[1e100, 1, -1e100]` is 1.
+/// Adds numbers with Neumaier's compensation for rounding errors: `[1e100, 1, -1e100]` is 1.
 pub(crate) fn sum(numbers: &[f64]) -> f64 {
     let (mut sum, mut lost) = (0.0_f64, 0.0_f64);
     for &number in numbers {
@@ -67,7 +66,7 @@ pub(crate) fn sum(numbers: &[f64]) -> f64 {
         lost += if sum.abs() >= number.abs() { (sum - next) + number } else { (number - next) + sum };
         sum = next;
     }
-    // After an overflow the correction is no number; the infinity says more.
+    // After an overflow the correction is NaN, and infinity is more informative.
     if sum.is_finite() { sum + lost } else { sum }
 }
 

@@ -1,15 +1,15 @@
-//! The scale of the values: where it begins and ends, and its ticks.
+//! The scale of the values: its start, its end and its ticks.
 
 use crate::canvas::index;
 
-/// About how many steps an axis has: more crowd a small picture.
+/// Approximate number of steps of an axis. More steps crowd a small picture.
 const STEPS: f64 = 5.0;
 
-/// Values closer to each other than this part of their size are drawn as equal,
-/// because ticks between them would have too many digits to read.
+/// Relative difference below which values are drawn as equal, because ticks between them would have
+/// too many digits to read.
 const FLAT: f64 = 1e-9;
 
-/// A scale that begins and ends at a round number.
+/// A scale that starts and ends at round numbers.
 pub(crate) struct Axis {
     low: f64,
     high: f64,
@@ -17,13 +17,13 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// A scale that holds both values.
+    /// Creates a scale that contains both values.
     pub(crate) fn over(low: f64, high: f64) -> Self {
         let size = low.abs().max(high.abs());
         let (low, high) = if high - low > size * FLAT {
             (low, high)
         } else {
-            // One value lies in the middle.
+            // A single value is centred.
             let half = if size > 0.0 { size / 2.0 } else { 1.0 };
             (low - half, high + half)
         };
@@ -31,17 +31,17 @@ impl Axis {
         Self { low: (low / step).floor() * step, high: (high / step).ceil() * step, step }
     }
 
-    /// Where on the axis a value is, from 0 at its beginning to 1 at its end.
+    /// Returns the position of a value on the axis, from 0 at its start to 1 at its end.
     pub(crate) fn position(&self, value: f64) -> f64 {
         ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
     }
 
-    /// The value of the line that everything stands on: 0 if the axis has it.
+    /// Returns the value of the base line: 0 if the axis contains it.
     pub(crate) fn base(&self) -> f64 {
         if (self.low..=self.high).contains(&0.0) { 0.0 } else { self.low }
     }
 
-    /// The values of the ticks and what to write beside them.
+    /// Returns the values of the ticks and their labels.
     pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
         let (unit, suffix) = unit(self.low.abs().max(self.high.abs()));
         let places = places(self.step / unit);
@@ -58,18 +58,18 @@ impl Axis {
     }
 }
 
-/// The least of 1, 2 and 5 times a power of ten that is not below `step`.
+/// Returns the smallest number that is 1, 2 or 5 times a power of ten and not below `step`.
 fn round_step(step: f64) -> f64 {
     let power = 10_f64.powf(step.log10().floor());
     [1.0, 2.0, 5.0]
         .into_iter()
         .map(|factor| factor * power)
-        // What rounding added must not turn 2.0000000000000004 into 5.
+        // A rounding error must not turn 2.0000000000000004 into 5.
         .find(|round| *round >= step * (1.0 - FLAT))
         .unwrap_or(10.0 * power)
 }
 
-/// What to count numbers up to `size` in, so that they have few digits.
+/// Returns the unit, with its suffix, in which numbers up to `size` have few digits.
 fn unit(size: f64) -> (f64, String) {
     const PREFIXES: [(f64, &str); 4] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     if (1e-3..1e4).contains(&size) {
@@ -83,7 +83,7 @@ fn unit(size: f64) -> (f64, String) {
     (10_f64.powf(exponent), format!("e{exponent}"))
 }
 
-/// How many digits after the point tell multiples of `step` apart.
+/// Returns how many decimal places distinguish multiples of `step`.
 fn places(step: f64) -> usize {
     index(-(step.log10() + FLAT).floor())
 }

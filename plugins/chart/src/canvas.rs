@@ -6,10 +6,10 @@ use toolbay_plugin::Result;
 /// Red, green and blue.
 pub(crate) type Color = [u8; 3];
 
-/// A place on the canvas, from its upper left corner.
+/// A position on the canvas, relative to its upper left corner.
 pub(crate) type Place = (f64, f64);
 
-/// A picture. What lies outside of it is not drawn.
+/// A picture. Drawing outside of it has no effect.
 pub(crate) struct Canvas {
     width: usize,
     height: usize,
@@ -21,7 +21,8 @@ impl Canvas {
         Self { width, height, pixels: vec![background; width * height] }
     }
 
-    /// Lays a colour over a pixel: 0 hides it, 1 hides what was there.
+    /// Blends a colour with a pixel. With coverage 0 the pixel stays unchanged, with 1 the colour
+    /// replaces it.
     pub(crate) fn blend(&mut self, x: usize, y: usize, color: Color, coverage: f64) {
         if x >= self.width {
             return;
@@ -44,10 +45,9 @@ impl Canvas {
         }
     }
 
-    /// Draws lines with round ends. One that ends where it begins is a dot.
+    /// Draws lines with round ends. A line of length zero is a dot.
     pub(crate) fn stroke(&mut self, lines: impl Iterator<Item = (Place, Place)>, width: f64, color: Color) {
-        // Where lines meet, a pixel is covered once, by the one that covers
-        // more of it.
+        // Where lines meet, a pixel is drawn once, with the larger coverage.
         let mut mask = vec![0.0_f64; self.pixels.len()];
         for (from, to) in lines {
             self.cover(&mut mask, from, to, width / 2.0);
@@ -74,7 +74,7 @@ impl Canvas {
         }
     }
 
-    /// The picture as a file.
+    /// Encodes the picture as PNG.
     pub(crate) fn png(&self) -> Result<Vec<u8>> {
         let mut file = Vec::new();
         let mut encoder = Encoder::new(&mut file, u32::try_from(self.width)?, u32::try_from(self.height)?);
@@ -87,12 +87,12 @@ impl Canvas {
     }
 }
 
-/// How much of a pixel lies between two edges, from 0 to 1.
+/// Returns the part of a pixel that lies between two edges, from 0 to 1.
 fn overlap(pixel: usize, low: f64, high: f64) -> f64 {
     (high.min(float(pixel) + 1.0) - low.max(float(pixel))).clamp(0.0, 1.0)
 }
 
-/// How far a place is from the line between two others.
+/// Returns the distance of a position from the line between two others.
 fn distance(place: Place, from: Place, to: Place) -> f64 {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let (px, py) = (place.0 - from.0, place.1 - from.1);

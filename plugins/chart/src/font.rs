@@ -1,19 +1,19 @@
-//! Text on a canvas.
+//! Text rendering.
 
 use crate::canvas::{Canvas, Color, Place, float, index};
 use noto_sans_mono_bitmap::{FontWeight, RasterHeight, RasterizedChar, get_raster, get_raster_width};
 
-/// A font whose characters all have the same width.
+/// A monospaced font.
 #[derive(Clone, Copy)]
 pub(crate) struct Font {
     weight: FontWeight,
     height: RasterHeight,
 }
 
-/// For ticks and labels.
+/// The font for ticks and labels.
 pub(crate) const SMALL: Font = Font { weight: FontWeight::Regular, height: RasterHeight::Size16 };
 
-/// For the title.
+/// The font for the title.
 pub(crate) const LARGE: Font = Font { weight: FontWeight::Bold, height: RasterHeight::Size20 };
 
 impl Font {
@@ -21,12 +21,12 @@ impl Font {
         float(self.height.val())
     }
 
-    /// How wide a text is.
+    /// Returns the width of a text.
     pub(crate) fn width(self, text: &str) -> f64 {
         self.advance() * float(text.chars().count())
     }
 
-    /// How many characters there is room for.
+    /// Returns how many characters fit in `width`.
     pub(crate) fn room(self, width: f64) -> usize {
         index(width / self.advance())
     }
@@ -35,12 +35,12 @@ impl Font {
         float(get_raster_width(self.weight, self.height))
     }
 
-    /// Writes a text from its upper left corner.
+    /// Draws a text whose upper left corner is at this position.
     pub(crate) fn write(self, canvas: &mut Canvas, (left, top): Place, text: &str, color: Color) {
         let (left, top) = (index(left.round()), index(top.round()));
         let width = get_raster_width(self.weight, self.height);
         for (number, character) in text.chars().enumerate() {
-            // What the font lacks shows as a question mark in a box.
+            // A missing glyph is drawn as a question mark in a box.
             let glyph = get_raster(character, self.weight, self.height)
                 .or_else(|| get_raster(char::REPLACEMENT_CHARACTER, self.weight, self.height));
             let rows = glyph.iter().flat_map(RasterizedChar::rows).enumerate();
@@ -54,8 +54,7 @@ impl Font {
     }
 }
 
-/// `text`, or as much of it as fits into `room` characters, with dots to say
-/// so.
+/// Returns `text`, cut to `room` characters with an ellipsis if it is longer.
 pub(crate) fn shorten(text: &str, room: usize) -> String {
     const DOTS: &str = "..";
     if text.chars().count() <= room {

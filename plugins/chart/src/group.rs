@@ -1,4 +1,4 @@
-//! Fewer values instead of many.
+//! Grouping of values.
 
 use serde::{Deserialize, Serialize};
 use toolbay_plugin::{JsonSchema, schemars};
@@ -42,7 +42,7 @@ impl Measure {
     }
 }
 
-/// Joins neighbours into at most `most` groups of equal size; the last may be smaller.
+/// Joins neighbours into at most `most` groups of equal size. The last group may be smaller.
 pub(crate) fn group(series: &Series, most: usize, measure: Measure) -> Grouped {
     let points = series.points();
     let size = points.len().div_ceil(most.max(1)).max(1);

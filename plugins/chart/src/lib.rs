@@ -1,4 +1,4 @@
-//! Charts, as tools.
+//! Tools that draw charts.
 
 mod axis;
 mod canvas;
@@ -169,7 +169,7 @@ mod tests {
         let page = view();
         assert!(page.starts_with("<!doctype html>"), "a whole document");
         for elsewhere in ["http://", "https://", "//cdn", "@import", "src=", "href="] {
-            // The name of SVG's namespace is no address.
+            // The SVG namespace is not a network address.
             let page = page.replace("http://www.w3.org/2000/svg", "");
             assert!(!page.contains(elsewhere), "{elsewhere}");
         }

@@ -1,4 +1,4 @@
-//! The picture of a chart: what is where.
+//! The layout of a chart.
 
 use crate::axis::Axis;
 use crate::canvas::{Canvas, Color, float, index};
@@ -11,17 +11,17 @@ const GRID: Color = [226, 232, 240];
 const BASE: Color = [113, 128, 150];
 const DATA: Color = [43, 108, 176];
 
-/// The space around everything, and between a text and what it belongs to.
+/// The space around the chart, and between labels and the items they describe.
 const MARGIN: f64 = 16.0;
 const GAP: f64 = 8.0;
 
-/// No label is longer: the picture is for the values.
+/// Maximum length of a label, because the picture is for the values.
 const LABEL_ROOM: usize = 16;
 
-/// With more points than that, dots on a line would run into each other.
+/// Maximum number of points that are drawn with dots. More dots would overlap.
 const MAX_DOTS: usize = 60;
 
-/// How the values are shown.
+/// The style in which values are drawn.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Style {
     Bars,
@@ -32,7 +32,7 @@ pub(crate) enum Style {
 pub(crate) fn draw(title: &str, series: &Series, style: Style, size: (usize, usize)) -> Canvas {
     let (low, high) = series.range();
     let axis = match style {
-        // The length of a bar says how large its value is, so it begins at 0.
+        // The length of a bar represents its value, so the axis starts at 0.
         Style::Bars => Axis::over(low.min(0.0), high.max(0.0)),
         Style::Line => Axis::over(low, high),
     };
@@ -71,12 +71,12 @@ struct Plot<'a> {
 }
 
 impl Plot<'_> {
-    /// The width that one value has.
+    /// Returns the width of the slot of one value.
     fn slot(&self) -> f64 {
         (self.right - self.left) / float(self.series.points().len())
     }
 
-    /// The middle of a value's slot.
+    /// Returns the centre of a value's slot.
     fn x(&self, number: usize) -> f64 {
         self.left + self.slot() * (float(number) + 0.5)
     }
@@ -85,7 +85,7 @@ impl Plot<'_> {
         self.bottom - self.axis.position(value) * (self.bottom - self.top)
     }
 
-    /// A horizontal line of one whole pixel, so that it is not blurred.
+    /// Draws a horizontal line that is one whole pixel thick, so that it is not blurred.
     fn rule(&mut self, value: f64, color: Color) {
         let y = self.y(value).round();
         self.canvas.fill((self.left, y), (self.right, y + 1.0), color);
@@ -99,14 +99,14 @@ impl Plot<'_> {
         }
     }
 
-    /// The line of 0, or the lower edge if 0 is not in the picture.
+    /// Draws the line of 0, or the lower edge if 0 is not in the picture.
     fn base(&mut self) {
         self.rule(self.axis.base(), BASE);
     }
 
     fn bars(&mut self) {
         let base = self.y(0.0).round();
-        // Bars so thin that a gap would swallow them stand side by side.
+        // Thin bars have no gap, because it would swallow them.
         let half = self.slot() * if self.slot() > 4.0 { 0.35 } else { 0.5 };
         for (number, point) in self.series.points().iter().enumerate() {
             let (x, y) = (self.x(number), self.y(point.value));
@@ -133,8 +133,8 @@ impl Plot<'_> {
         for (number, point) in points.iter().enumerate().step_by(every) {
             let label = font::shorten(&point.label, room);
             let text = SMALL.width(&label);
-            // The outermost labels may be wider than their slots: they move
-            // inwards, and the last gives way if there is no room left for it.
+            // The outermost labels may be wider than their slots. They move inwards, and the last
+            // label is omitted if there is no space left.
             let x = (self.x(number) - text / 2.0).clamp(0.0, (width - text).max(0.0));
             if x >= free {
                 SMALL.write(&mut self.canvas, (x, self.bottom + GAP), &label, TEXT);
@@ -144,16 +144,16 @@ impl Plot<'_> {
     }
 }
 
-/// Which labels to show, and how many characters of each, so that none runs
-/// into the next.
+/// Returns the interval between displayed labels and the maximum length of each, so that labels do
+/// not overlap.
 fn fit(longest: usize, slot: f64, style: Style) -> (usize, usize) {
     let longest = longest.min(LABEL_ROOM);
     let in_slot = SMALL.room(slot - GAP);
     if longest <= in_slot {
         return (1, longest);
     }
-    // Bars have names, and a part of each says more than some in full. Points
-    // are in a row, and what is between two labels can be told from them.
+    // Bars have names, and a part of each is more useful than a few in full. Points are in order,
+    // so readers can infer the labels between two.
     if style == Style::Bars && in_slot >= 5 {
         return (1, in_slot);
     }

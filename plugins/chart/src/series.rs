@@ -1,15 +1,15 @@
-//! The numbers of a chart.
+//! The data of a chart.
 
 use serde::Serialize;
 use toolbay_plugin::{JsonSchema, Result, invalid, schemars};
 
-/// The most points that can be told apart.
+/// Maximum number of points that can be distinguished.
 const MAX_POINTS: usize = 1000;
 
-/// Beyond this the arithmetic of the axis would overflow.
+/// Larger values would overflow the arithmetic of the axis.
 const MAX_VALUE: f64 = 1e100;
 
-/// Numbers and what they are called: at least one, all finite.
+/// Labelled numbers: at least one, all finite.
 pub(crate) struct Series {
     points: Vec<Point>,
 }
@@ -50,7 +50,7 @@ impl Series {
         Ok(Self { points })
     }
 
-    /// With `1`, `2` and so on for labels.
+    /// Creates a series with the labels `1`, `2` and so on.
     pub(crate) fn numbered(values: Vec<f64>) -> Result<Self> {
         let labels = (1..=values.len()).map(|number| number.to_string()).collect();
         Self::new(labels, values)
@@ -60,7 +60,7 @@ impl Series {
         &self.points
     }
 
-    /// The smallest and the largest value.
+    /// Returns the smallest and the largest value.
     pub(crate) fn range(&self) -> (f64, f64) {
         self.points.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), point| {
             (low.min(point.value), high.max(point.value))

@@ -1,4 +1,4 @@
-//! A QR code and its two forms.
+//! A QR code and its two output formats.
 
 use png::{BitDepth, ColorType, Encoder};
 use qrcode::types::QrError;
@@ -51,12 +51,12 @@ impl Code {
         Ok(Self { rows, margin })
     }
 
-    /// The width in modules, margins included.
+    /// Returns the width in modules, margins included.
     fn width(&self) -> Result<u32> {
         Ok(u32::try_from(self.rows.len())? + 2 * self.margin)
     }
 
-    /// A picture with one bit for each pixel, in which 1 is white.
+    /// Returns the code as a PNG with one bit per pixel, in which 1 is white.
     pub(crate) fn png(&self, scale: u32) -> Result<Vec<u8>> {
         let side = self.width()? * scale;
         let mut file = Vec::new();
@@ -82,7 +82,7 @@ impl Code {
         pixels
     }
 
-    /// Whether the module is dark; the margin and all beyond is not.
+    /// Returns whether the module is dark. Modules in the margin or outside are not.
     fn is_dark(&self, x: u32, y: u32) -> bool {
         let module = |x: u32, y: u32| {
             let x = usize::try_from(x.checked_sub(self.margin)?).ok()?;
@@ -92,7 +92,7 @@ impl Code {
         module(x, y) == Some(&Color::Dark)
     }
 
-    /// A drawing with one path, which goes around each run of dark squares.
+    /// Returns the code as an SVG with one path, which outlines each run of dark squares.
     pub(crate) fn svg(&self) -> String {
         let margin = self.margin as usize;
         let side = self.rows.len() + 2 * margin;
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
     use rqrr::PreparedImage;
 
-    /// What a reader of QR codes makes of a picture.
+    /// Decodes a picture with a QR code reader.
     fn read(png: &[u8]) -> String {
         let mut decoder = png::Decoder::new(std::io::Cursor::new(png));
         decoder.set_transformations(png::Transformations::EXPAND);
@@ -159,7 +159,7 @@ mod tests {
         let widths = svg.split("v1h-").skip(1).map(|rest| rest.split('z').next().unwrap());
         assert_eq!(widths.map(|width| width.parse::<usize>().unwrap()).sum::<usize>(), dark.count());
         assert!(svg.contains("viewBox='0 0 23 23'"), "{svg}");
-        // The finder pattern begins right behind the margin.
+        // The finder pattern starts right after the margin.
         assert!(svg.contains("M1 1h7v1h-7z"), "{svg}");
     }
 }

@@ -1,4 +1,4 @@
-//! QR codes, as tools.
+//! Tools that create QR codes.
 
 mod code;
 

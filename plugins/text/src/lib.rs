@@ -103,8 +103,8 @@ struct Difference {
     diff: String,
 }
 
-/// After this time, the diff is correct but longer than necessary: finding the shortest one for two large texts that
-/// have nothing in common takes very long.
+/// Time limit for the diff. After it, the diff is correct but longer than necessary: finding the
+/// shortest one for two large texts that have nothing in common takes very long.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Compares two texts line by line and returns the changes as a unified diff, which `patch` and `git apply` understand.

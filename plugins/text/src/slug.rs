@@ -1,4 +1,4 @@
-//! Names for addresses and files.
+//! Slugs for URLs and file names.
 
 use serde::{Deserialize, Serialize};
 use toolbay_plugin::{JsonSchema, schemars};
@@ -23,9 +23,9 @@ impl Separator {
     }
 }
 
-/// The words of `text` in small letters, as many as fit.
+/// Returns the words of `text` in lower case, as many as fit in `max_length` characters.
 pub(crate) fn of(text: &str, separator: Separator, max_length: usize) -> String {
-    // "don't" is one word, and its apostrophe is no part of a name.
+    // "don't" is one word, and its apostrophe is not part of a slug.
     let text = text.to_lowercase().replace(['\'', '’'], "");
     let mut slug = String::new();
     let mut length = 0;
@@ -33,8 +33,7 @@ pub(crate) fn of(text: &str, separator: Separator, max_length: usize) -> String 
         let more = word.chars().count() + usize::from(length > 0);
         if length + more > max_length {
             if slug.is_empty() {
-                // Not even the first word fits: a part of it says more than
-                // nothing.
+                // Not even the first word fits. A part of it is better than nothing.
                 slug.extend(word.chars().take(max_length));
             }
             break;

@@ -1,4 +1,4 @@
-//! Time and time zones, as tools.
+//! Tools for time and time zones.
 
 mod moment;
 mod zone;
@@ -80,10 +80,10 @@ struct Difference {
 fn time_difference(args: Interval) -> Result<Json<Difference>> {
     let zone = zone::named(&args.zone)?;
     let start = moment::read("start", &args.start, &zone)?;
-    // In one zone, because a day has its length from a zone's rules.
+    // Both in one zone, because the length of a day depends on the rules of a zone.
     let end = moment::read("end", &args.end, &zone)?.with_time_zone(start.time_zone().clone());
     let span = start.until((Unit::Year, &end))?;
-    // Nothing below a millisecond was in the text of either.
+    // Neither text contains anything below a millisecond.
     let span = span.round(SpanRound::new().smallest(Unit::Millisecond).largest(Unit::Year).relative(&start))?;
     Ok(Json(Difference {
         seconds: end.timestamp().duration_since(start.timestamp()).as_secs_f64(),

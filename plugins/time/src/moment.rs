@@ -1,4 +1,4 @@
-//! Moments: what a text says, and what to say about one.
+//! Points in time: parsing and formatting.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -41,11 +41,11 @@ impl Moment {
     }
 }
 
-/// Reads the argument called `argument`. What it says itself about the zone
-/// wins over `zone`.
+/// Parses the argument called `argument`. A zone or offset in the text takes precedence over
+/// `zone`.
 pub(crate) fn read(argument: &str, text: &str, zone: &TimeZone) -> Result<Zoned> {
     let text = text.trim();
-    // From the form that says most to the one that says least.
+    // From the most to the least specific format.
     if let Ok(moment) = text.parse::<Zoned>() {
         return Ok(moment);
     }

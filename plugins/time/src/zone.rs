@@ -3,12 +3,12 @@
 use jiff::tz::{self, TimeZone};
 use toolbay_plugin::{Error, Result};
 
-/// The zone where none is given.
+/// Returns the default time zone.
 pub(crate) fn utc() -> String {
     "UTC".to_owned()
 }
 
-/// The zone of that name, in any case of letters.
+/// Returns the zone with this name, ignoring case.
 pub(crate) fn named(name: &str) -> Result<TimeZone> {
     tz::db().get(name).map_err(|_| Error::invalid_arguments(unknown(name)))
 }
@@ -20,13 +20,13 @@ fn unknown(name: &str) -> String {
         .map(|known| {
             let known = known.to_string();
             let known_lower = known.to_lowercase();
-            // "Tokyo" should find "Asia/Tokyo": the city alone counts as well.
+            // "Tokyo" must find "Asia/Tokyo", so the city is also compared without its region.
             let city = known_lower.rsplit('/').next().unwrap_or_default();
             let likeness = strsim::jaro_winkler(&wanted, &known_lower).max(strsim::jaro_winkler(&wanted, city));
             (likeness, known)
         })
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        // Below that, a guess misleads.
+        // Suggestions that are less similar mislead.
         .filter(|(likeness, _)| *likeness > 0.85);
     match nearest {
         Some((_, known)) => format!("no time zone `{name}`: did you mean `{known}`?"),

@@ -1,4 +1,4 @@
-//! How long after its budget a guest that never ends is answered for.
+//! The time from the end of a budget until the response for a guest that never ends.
 
 use std::time::{Duration, Instant};
 
@@ -10,13 +10,13 @@ use toolbay_testkit::{Answer, Connection, Mailbox, message};
 use crate::row::{Row, Target};
 use crate::stage::{DEADLINE_MS, FUEL};
 
-/// What an error may take beyond the budget.
+/// Maximum time of an error response after the budget is exhausted.
 const TARGET: Duration = Duration::from_millis(5);
 
-/// How often each is measured in a round.
+/// Number of measurements of each kind in a round.
 const TIMES: u32 = 10;
 
-/// Measures fuel, and the deadline in several ways of spending the time.
+/// Measures fuel, and the deadline for several kinds of guests.
 pub(crate) fn measure(connection: &Connection, rounds: u32) -> Result<Vec<Row>> {
     let mailbox = connection.mailbox();
     let mut rows = vec![fuel(&mailbox, rounds)?];
@@ -33,7 +33,8 @@ pub(crate) fn measure(connection: &Connection, rounds: u32) -> Result<Vec<Row>> 
     Ok(rows)
 }
 
-/// The same loop, once for as many rounds as there is fuel for, and once for ever: how much later the second is answered.
+/// Compares a loop that uses all the fuel and ends with one that never ends. Measures how much
+/// later the second response arrives.
 fn fuel(mailbox: &Mailbox<'_>, rounds: u32) -> Result<Row> {
     let enough = rounds_of(mailbox)?;
     let (mut whole, mut past) = (Latencies::new()?, Latencies::new()?);
@@ -46,14 +47,14 @@ fn fuel(mailbox: &Mailbox<'_>, rounds: u32) -> Result<Row> {
         ends_by("fuel", &answer)?;
         ended.push(took);
     }
-    // What is earlier than the other's median is not late at all.
+    // A response before the other median counts as not late.
     for took in ended {
         past.add(took.saturating_sub(whole.median()));
     }
     Ok(Row::new("computing, past its fuel → error", past, None, Target::Within(TARGET)))
 }
 
-/// For how many rounds of the loop the fuel is enough, by what two shorter loops take.
+/// Returns the number of loop rounds that the fuel allows, extrapolated from two shorter loops.
 fn rounds_of(mailbox: &Mailbox<'_>) -> Result<u64> {
     const SHORT: u64 = 100_000;
     let fuel = |n: u64| fuel_of(&timed(mailbox, "budget.rounds", &json!({"n": n}))?.0);
@@ -68,7 +69,7 @@ fn timed(mailbox: &Mailbox<'_>, tool: &str, arguments: &Value) -> Result<(Answer
     Ok((answer.what, answer.at - began))
 }
 
-/// What a call that went well burnt.
+/// Returns the fuel that a successful call used.
 fn fuel_of(answer: &Answer) -> Result<u64> {
     let result = answer.as_ref().ok().filter(|result| result.get("isError").is_none());
     let usage = result.and_then(|result| result.get("_meta")?.get("dev.toolbay/usage")?.get("fuel")?.as_u64());

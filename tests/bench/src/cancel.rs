@@ -1,7 +1,8 @@
-//! How long after its cancellation a guest is gone.
+//! The time from the cancellation of a guest until the guest has ended.
 //!
-//! From outside this is seen by a plugin that may run one call at a time: a second call waits for the end of the first,
-//! and its answer says that the first is no more. And by the processor time that the server uses from then on.
+//! Two effects are visible from outside. In a plugin that may run one call at a time, a second call
+//! waits for the end of the first, so its response shows that the first has ended. The server also
+//! uses no more CPU time.
 
 use std::time::{Duration, Instant};
 
@@ -14,19 +15,19 @@ use toolbay_testkit::{Connection, Mailbox};
 use crate::fairness::pause;
 use crate::row::{Row, Target};
 
-/// How long a guest may stay.
+/// Maximum time until a guest has ended.
 const TARGET: Duration = Duration::from_millis(5);
 
-/// How often each is measured in a round.
+/// Number of measurements of each kind in a round.
 const TIMES: u32 = 10;
 
-/// For how long the server is watched afterwards.
+/// Duration of the CPU time measurement after the end.
 const AFTERWARDS: Duration = Duration::from_millis(200);
 
-/// The call that waits for its turn.
+/// The call that waits in the queue.
 const NEXT: &str = "alone.edition";
 
-/// Measures guests that are at different things when they are cancelled.
+/// Measures guests that are cancelled in different states.
 pub(crate) fn measure(connection: &Connection, rounds: u32) -> Result<Vec<Row>> {
     let mailbox = connection.mailbox();
     let mut idle = Latencies::new()?;
@@ -61,12 +62,14 @@ pub(crate) fn measure(connection: &Connection, rounds: u32) -> Result<Vec<Row>> 
     Ok(rows)
 }
 
-/// From the cancellation of a running guest to the answer of the one that waits for its end.
+/// Returns the time from the cancellation of a running guest to the response of the call that waits
+/// for its end.
 fn cancelled(connection: &Connection, mailbox: &Mailbox<'_>, tool: &str, n: u32) -> Result<Duration> {
     let first = mailbox.call_with_progress(&format!("alone.{tool}"), &json!({}))?;
     mailbox.begun(first)?;
     let next = mailbox.call(NEXT, &json!({}))?;
-    // The guest is well under way, at another point each time, and the next call has arrived.
+    // The delay ensures that the guest is running, at a different point each time, and that the
+    // next call has arrived.
     pause(Duration::from_millis(10) + Duration::from_micros(u64::from(n) * 317 % 5000));
     ensure!(mailbox.next(Instant::now()).is_none(), "two calls ran at once, or a guest ended by itself");
     let began = Instant::now();

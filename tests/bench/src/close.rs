@@ -1,4 +1,4 @@
-//! How long after the client has gone the server is gone as well.
+//! The time from the disconnection of the client until the server exits.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -12,16 +12,16 @@ use toolbay_testkit::{Toolbay, message, revision};
 use crate::row::{Row, Target};
 use crate::stage::Stage;
 
-/// How much longer than an idle server one with guests may take.
+/// Maximum additional time with running guests, compared with an idle server.
 const TARGET: Duration = Duration::from_millis(5);
 
-/// How often each is measured in a round.
+/// Number of measurements of each kind in a round.
 const TIMES: u32 = 3;
 
-/// Guests that run when the client goes.
+/// Number of guests that run when the client disconnects.
 const GUESTS: u64 = 2;
 
-/// Measures a server without guests, and with guests that are at different things.
+/// Measures a server without guests, and with guests in different states.
 pub(crate) fn measure(stage: &Stage, rounds: u32) -> Result<Vec<Row>> {
     let idle = repeated(stage, None, rounds)?;
     let mut rows = Vec::new();
@@ -42,7 +42,7 @@ fn repeated(stage: &Stage, tool: Option<&str>, rounds: u32) -> Result<Latencies>
     Ok(latencies)
 }
 
-/// A client that goes without a word, as one that is killed does: both ends of the connection close.
+/// Disconnects without a message, as a killed client does: both ends of the connection close.
 fn once(stage: &Stage, tool: Option<&str>) -> Result<Duration> {
     let mut conversation = Conversation::begin(stage)?;
     conversation.says(&message::request(0, "initialize", &message::hello(revision::SESSION)))?;
@@ -61,7 +61,8 @@ fn once(stage: &Stage, tool: Option<&str>) -> Result<Duration> {
     Ok(began.elapsed())
 }
 
-/// A client on one thread, which can close what it reads from: the kit's client has a thread that reads to the end.
+/// A single-threaded client that can close its input. The client of the testkit has a thread that
+/// reads to the end.
 struct Conversation {
     server: Child,
     input: ChildStdin,
@@ -82,7 +83,7 @@ impl Conversation {
         writeln!(self.input, "{message}").context("the server has gone")
     }
 
-    /// Waits for a message that fits.
+    /// Waits for a message that matches.
     fn hears(&mut self, fits: impl Fn(&Value) -> bool) -> Result<()> {
         let mut line = String::new();
         loop {

@@ -1,4 +1,4 @@
-//! How what the server does grows: with tools, calls in flight, bytes, clients, plugins and changed files.
+//! The growth of costs with tools, calls in flight, bytes, clients, plugins and changed files.
 
 mod clients;
 mod files;
@@ -58,7 +58,7 @@ enum Curve {
 }
 
 impl Curve {
-    /// Its name, and the part of the page that it is in.
+    /// Returns its name, which is also its part of the page.
     fn name(self) -> &'static str {
         match self {
             Self::Tools => "tools",

@@ -1,4 +1,4 @@
-//! Light calls and pings, on an idle server and beside guests that burn.
+//! Latencies of light calls and pings, on an idle server and next to CPU-bound guests.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -11,39 +11,41 @@ use toolbay_testkit::{Connection, DEADLINE, Event, Mailbox};
 
 use crate::row::{Row, Target};
 
-/// What burns, in words, and how slow a light call beside it may be at most.
+/// The CPU-bound tools, with a description and the maximum latency of a light call next to them.
 const BURNERS: [(&str, &str, Duration); 3] = [
     ("spin", "computing", Duration::from_millis(10)),
     ("clock", "asking for the time", Duration::from_millis(25)),
     ("random", "asking for random bytes", Duration::from_millis(25)),
 ];
 
-/// How many burn at once.
+/// Numbers of concurrent CPU-bound guests.
 const CROWDS: [usize; 2] = [2, 8];
 
-/// How much slower than on an idle server a light call may be.
+/// Maximum ratio of a light call's latency to that on an idle server.
 const TIMES: f64 = 3.0;
 
-/// A light call every two milliseconds, and a ping every two, in turn.
+/// Interval between requests. Light calls and pings alternate, so each is sent every two
+/// milliseconds.
 const EVERY: Duration = Duration::from_millis(1);
 
-/// What the light call sends and gets back.
+/// The text that the light call echoes.
 const TEXT: &str = "sixty-four bytes of text, which is about what many a tool says..";
 
-/// Light calls and pings.
+/// Latencies of light calls and pings.
 struct Light {
     echo: Latencies,
     ping: Latencies,
 }
 
-/// Light calls beside so many of one kind.
+/// Latencies next to a number of guests of one kind.
 struct Case {
     what: Option<(&'static str, &'static str, Duration)>,
     crowd: usize,
     light: Light,
 }
 
-/// Measures everything `rounds` times, each time one after the other, so that whatever else the machine does meets all.
+/// Measures all cases `rounds` times. The cases alternate, so that other work on the machine
+/// affects all of them.
 pub(crate) fn measure(connection: &Connection, rounds: u32, time: Duration) -> Result<Vec<Row>> {
     let mut cases = vec![Case { what: None, crowd: 0, light: Light::new()? }];
     for burner in BURNERS {
@@ -82,8 +84,8 @@ impl Light {
         Ok(Self { echo: Latencies::new()?, ping: Latencies::new()? })
     }
 
-    /// Sends by the clock, whether the one before has been answered or not: a slow answer must not spare the server
-    /// the next ones.
+    /// Sends at fixed times, even if the previous request has no response yet. Otherwise, a slow
+    /// response would reduce the load.
     fn measure(&mut self, connection: &Connection, time: Duration) -> Result<()> {
         let (mailbox, end) = (connection.mailbox(), Instant::now() + time);
         let (mut due, mut turn, mut open) = (Instant::now(), true, HashMap::new());
@@ -119,11 +121,11 @@ impl Light {
     }
 }
 
-/// Guests that burn until they are cancelled.
+/// CPU-bound guests that run until they are cancelled.
 struct Burning<'a> {
     connection: &'a Connection,
     calls: Vec<u64>,
-    /// Where their answers would come.
+    /// The mailbox for their responses.
     mailbox: Mailbox<'a>,
 }
 
@@ -138,7 +140,7 @@ impl<'a> Burning<'a> {
         Ok(Self { connection, calls, mailbox })
     }
 
-    /// Cancels them, and waits until the server rests, so that the next case finds it idle.
+    /// Cancels the guests and waits until the server is idle, for the next case.
     fn end(self) -> Result<()> {
         ensure!(self.mailbox.next(Instant::now()).is_none(), "a guest that should burn was answered");
         for call in self.calls {
@@ -159,7 +161,7 @@ impl<'a> Burning<'a> {
     }
 }
 
-/// Lets time pass in which something is or is not done.
+/// Sleeps, to measure activity or its absence during an interval.
 #[expect(clippy::disallowed_methods, reason = "what is measured is what happens in a stretch of time")]
 pub(crate) fn pause(time: Duration) {
     std::thread::sleep(time);

@@ -32,7 +32,7 @@ use toolbay_testkit::{Connection, DEADLINE, Log, Toolbay, Unclaimed, revision, t
 use self::row::Row;
 use self::stage::Stage;
 
-/// What the same command starts as programs of their own.
+/// Benchmarks that the same command starts as separate programs.
 const ELSEWHERE: &str = "\
 Measured inside one process:
   metering  What it costs to count what guests compute
@@ -89,7 +89,7 @@ impl Subject {
         if self.release { Profile::Release } else { Profile::Dev }
     }
 
-    /// The server that is measured.
+    /// Returns the measured server.
     fn program(&self, builder: &mut Builder<'_>) -> Result<PathBuf> {
         match &self.server {
             Some(server) => std::fs::canonicalize(server).with_context(|| format!("no server {}", server.display())),
@@ -97,12 +97,12 @@ impl Subject {
         }
     }
 
-    /// The build that is measured, in words.
+    /// Describes the measured build.
     fn build(&self) -> String {
         self.server.as_ref().map_or_else(|| self.profile().to_string(), |server| server.display().to_string())
     }
 
-    /// Prints what was measured: the table and a line about how, or as JSON.
+    /// Prints the results: as a table with a line about the method, or as JSON.
     fn print(&self, load: f64, rounds: u32, rows: &[Value], table: &dyn Display, how: &str) -> Result<()> {
         let (cores, build) = (std::thread::available_parallelism().context("how many cores are there?")?, self.build());
         if self.json {
@@ -255,7 +255,7 @@ fn measure(stage: &Stage, options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// What is being measured. Standard output is for what came of it.
+/// Prints the current measurement to standard error. Standard output is for results.
 fn say(what: &str) {
     eprintln!("{}", terminal::dim(format!("measuring {what} …")));
 }

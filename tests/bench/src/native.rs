@@ -1,4 +1,5 @@
-//! Native programs to compare with, in a workspace of their own: what they depend on is not what the server depends on.
+//! Native programs for comparison. They are in a separate workspace, so that their dependencies
+//! stay separate from the server's.
 
 use std::path::PathBuf;
 
@@ -9,13 +10,13 @@ use toolbay_testkit::workspace::Workspace;
 /// The MCP server on the official Rust SDK.
 pub(crate) const SERVER: &str = "native-peer";
 
-/// The HTTP client, which gets a page for each line of its input.
+/// The HTTP client, which requests a page for each line of its input.
 pub(crate) const CLIENT: &str = "native-client";
 
-/// The folder of their workspace within ours.
+/// The directory of their workspace, relative to this one.
 pub(crate) const SOURCE: &str = "tests/bench/peers/native";
 
-/// Builds them, and returns the folder that has them.
+/// Builds the programs and returns their directory.
 pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf> {
     let target = workspace.target.join("peers/native");
     let mut cargo = command::cargo(&workspace.root.join(SOURCE));

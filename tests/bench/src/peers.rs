@@ -1,4 +1,5 @@
-//! Toolbay beside the servers that the official SDKs make: the same tools, the same callers, in turn.
+//! Compares Toolbay with servers on the official SDKs: the same tools and the same callers,
+//! alternately.
 
 mod figure;
 mod list;
@@ -41,13 +42,13 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Those of `cargo xtask bench --quick`.
+    /// Returns the options of `cargo xtask bench --quick`.
     pub(crate) fn quick() -> Self {
         Self { quick: true, rounds: 7, only: Vec::new(), server: None, install: false, book: false }
     }
 }
 
-/// Measures all servers that are there.
+/// Measures all available servers.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let workspace = Workspace::load()?;
     let machine = Machine::now(&workspace.root)?;
@@ -99,7 +100,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// What is being measured. Standard output is for what came of it.
+/// Prints the current measurement to standard error. Standard output is for results.
 fn say(what: &str) {
     eprintln!("{}", terminal::dim(format!("measuring {what} …")));
 }

@@ -1,4 +1,4 @@
-//! What one plugin costs: until it is offered the first time and later, and for each call.
+//! The costs of one plugin: until it is first available, on later starts, and for each call.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use toolbay_testkit::{Connection, Folder, Log, Unclaimed, revision, vitals};
 use crate::row::ms;
 use crate::serving;
 
-/// How long a first start may take, in which everything is compiled.
+/// Maximum time of a first start, in which everything is compiled.
 const PATIENCE: Duration = Duration::from_mins(15);
 
-/// Calls of each round that count, after the first one.
+/// Number of measured calls in each round, after the first one.
 const CALLS: u32 = 50;
 
 /// What to measure.
@@ -42,7 +42,7 @@ fn parse(call: &str) -> Result<(String, Value), String> {
     Ok((tool.to_owned(), arguments))
 }
 
-/// What was measured of one file.
+/// The measurements of one file.
 pub(crate) struct Costs {
     file: String,
     size: u64,
@@ -50,7 +50,7 @@ pub(crate) struct Costs {
     further_start: Latencies,
     first_call: Latencies,
     calls: Latencies,
-    /// The most that a server held, in bytes.
+    /// Peak memory of a server, in bytes.
     memory: u64,
 }
 
@@ -67,7 +67,7 @@ impl Costs {
         })
     }
 
-    /// In milliseconds and bytes; medians.
+    /// Returns the medians as JSON, in milliseconds and bytes.
     pub(crate) fn json(&self) -> Value {
         let ms = |durations: &Latencies| durations.median().as_secs_f64() * 1e3;
         json!({
@@ -78,7 +78,8 @@ impl Costs {
     }
 }
 
-/// Starts a server with each of the files in turn, twice: nothing is compiled the first time, everything the second time.
+/// Starts a server with each of the files alternately, twice: the first time everything is
+/// compiled, and the second time everything is cached.
 pub(crate) fn measure(server: &Path, options: &Options, rounds: u32) -> Result<Vec<Costs>> {
     let mut all = options.files.iter().map(|file| Costs::of(file.as_path())).collect::<Result<Vec<_>>>()?;
     for _ in 0..rounds {
@@ -102,7 +103,8 @@ pub(crate) fn measure(server: &Path, options: &Options, rounds: u32) -> Result<V
     Ok(all)
 }
 
-/// Starts a server, does something with it once it offers the tool, and ends it. Returns how long it took until then.
+/// Starts a server, runs `then` once it offers the tool, and stops it. Returns the time until the
+/// tool was available.
 fn started(folder: &Folder, options: &Options, then: impl FnOnce(&Connection) -> Result<()>) -> Result<Duration> {
     let log = Log::default();
     let began = Instant::now();
@@ -116,7 +118,7 @@ fn started(folder: &Folder, options: &Options, then: impl FnOnce(&Connection) ->
     Ok(elapsed)
 }
 
-/// How long each of the calls took, one after the other.
+/// Returns the duration of each sequential call.
 fn calls(connection: &Connection, options: &Options) -> Result<Vec<Duration>> {
     let (tool, arguments) = &options.call;
     let mailbox = connection.mailbox();
@@ -131,7 +133,7 @@ fn calls(connection: &Connection, options: &Options) -> Result<Vec<Duration>> {
     (0..=CALLS).map(|_| once()).collect()
 }
 
-/// For people: medians, and the most memory.
+/// Returns the medians and the peak memory in human-readable form.
 pub(crate) fn table(all: &[Costs]) -> Table {
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN);

@@ -1,4 +1,4 @@
-//! What an HTTP request of a fresh guest costs, beside the same request of a native client.
+//! The cost of an HTTP request of a fresh guest, compared with the same request of a native client.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -24,25 +24,25 @@ use toolbay_testkit::{Connection, DEADLINE, Folder, Log, Mailbox, Program, Toolb
 
 use crate::row::{Row, Target};
 
-/// The guest, whose tools send what they are asked to.
+/// The guest, whose tools send HTTP requests.
 pub(crate) const GUEST: &str = "web";
 
 /// The subcommand that serves the site.
 const SITE: &str = "site";
 
-/// The tool, which gets a page as plugins do.
+/// The tool, which requests a page like a normal plugin.
 const TOOL: &str = "get";
 
-/// The tool that returns how long the same took it, by the clock that the guest has.
+/// The tool that returns the duration of the same request, measured by the guest's clock.
 const TIMED: &str = "time";
 
-/// How much more than a native client a guest may need.
+/// Maximum ratio of a guest's time to a native client's time.
 const TIMES: f64 = 1.5;
 
-/// How often each is measured in a round.
+/// Number of measurements of each kind in a round.
 const REQUESTS: u32 = 1000;
 
-/// Requests and calls before the first one that counts: connections are open then.
+/// Number of requests and calls before the measurement, which open the connections.
 const WARM: u32 = 50;
 
 /// The response to every request.
@@ -51,10 +51,11 @@ const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 /// Its body.
 const TEXT: &str = "ok";
 
-/// What the tool returns if it is asked for nothing: it fails before it has made a request.
+/// The tool's result for an invalid URL: it fails before it sends a request.
 const NO_URL: &str = "The request cannot be sent: its URL must begin with https:// or http://.";
 
-/// Measures in turn a request of a native client, a call that sends the same request, and a call that sends none.
+/// Measures alternately a request of a native client, a call that sends the same request, and a
+/// call that sends none.
 pub(crate) fn measure(server: &Path, guests: &Path, client: &Path, rounds: u32) -> Result<Vec<Row>> {
     let started = Site::start()?;
     let site = started.address;
@@ -71,8 +72,8 @@ pub(crate) fn measure(server: &Path, guests: &Path, client: &Path, rounds: u32) 
         [Latencies::new()?, Latencies::new()?, Latencies::new()?, Latencies::new()?, Latencies::new()?];
     for _ in 0..rounds {
         for n in 0..WARM + REQUESTS {
-            // There and back, because each finds the processor as the last one left it: both kinds of calls follow both
-            // native clients.
+            // The order alternates, because each measurement is affected by the previous one: both
+            // kinds of calls follow both native clients.
             for turn in 0..5 {
                 let (latencies, took) = match if n % 2 == 0 { turn } else { 4 - turn } {
                     0 => (&mut alone, bare.request()?),
@@ -101,7 +102,7 @@ pub(crate) fn measure(server: &Path, guests: &Path, client: &Path, rounds: u32) 
     ])
 }
 
-/// How long a call took that returns `expected`.
+/// Returns the duration of a call, which must return `expected`.
 fn call(mailbox: &Mailbox<'_>, arguments: &Value, expected: &str) -> Result<Duration> {
     let began = Instant::now();
     let (text, at) = returned(mailbox, TOOL, arguments)?;
@@ -109,22 +110,22 @@ fn call(mailbox: &Mailbox<'_>, arguments: &Value, expected: &str) -> Result<Dura
     Ok(at - began)
 }
 
-/// How long the request of a guest took, as a native client measures its own: from the moment before it is made until its
-/// response is read.
+/// Returns the duration of a guest's request, measured like a native client's: from just before the
+/// request until its response is read.
 fn timed(mailbox: &Mailbox<'_>, arguments: &Value) -> Result<Duration> {
     let (text, _) = returned(mailbox, TIMED, arguments)?;
     let nanoseconds = text.parse().with_context(|| format!("the guest returned: {text}"))?;
     Ok(Duration::from_nanos(nanoseconds))
 }
 
-/// The text that a call returns, and when.
+/// Returns the text result of a call and its time of arrival.
 fn returned(mailbox: &Mailbox<'_>, tool: &str, arguments: &Value) -> Result<(String, Instant)> {
     let answer = mailbox.ask(tool, arguments)?;
     let result = answer.what.map_err(|error| anyhow::anyhow!("a call failed: {error}"))?;
     Ok((toolbay_testkit::message::text(&result), answer.at))
 }
 
-/// A folder with the guest, which may send requests to `site`.
+/// Creates a folder with the guest, which may send requests to `site`.
 fn folder(server: &Path, guests: &Path, site: SocketAddr) -> Result<Folder> {
     let folder = Folder::make(&Program::new(server), "toolbay-bench-")?;
     let from = guests.join(GUEST).with_extension("wasm");
@@ -134,7 +135,7 @@ fn folder(server: &Path, guests: &Path, site: SocketAddr) -> Result<Folder> {
     Ok(folder)
 }
 
-/// A program that writes lines, until this is dropped.
+/// A program that writes lines until this value is dropped.
 struct Helper {
     process: Child,
     output: BufReader<ChildStdout>,
@@ -148,14 +149,14 @@ impl Helper {
         Ok(Self { process, output })
     }
 
-    /// The next line, read as what it should be.
+    /// Reads and parses the next line.
     fn line<T: FromStr>(&mut self) -> Result<T> {
         let mut line = String::new();
         self.output.read_line(&mut line)?;
         line.trim().parse().ok().with_context(|| format!("a helper wrote {line:?}"))
     }
 
-    /// Has it write the next line.
+    /// Requests the next line.
     fn ask(&mut self) -> Result<()> {
         Ok(self.process.stdin.as_mut().context("a helper has no input")?.write_all(b"\n")?)
     }
@@ -163,13 +164,14 @@ impl Helper {
 
 impl Drop for Helper {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have exited.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// A server that answers every request at once, in a process of its own: neither client is nearer to it.
+/// A server that responds to every request at once. It runs in its own process, so that neither
+/// client has an advantage.
 struct Site {
     address: SocketAddr,
     _helper: Helper,
@@ -182,13 +184,13 @@ impl Site {
     }
 }
 
-/// Serves the site until standard input ends: with the process that started it, however that ends.
+/// Serves the site until standard input ends, which happens whenever the parent process exits.
 pub(crate) fn serve_site() -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     println!("{}", listener.local_addr()?);
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // A connection ends as its client wishes.
+            // The client may end the connection at any time.
             thread::spawn(move || drop(answer(&stream)));
         }
     });
@@ -208,7 +210,7 @@ fn answer(mut stream: &TcpStream) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A native client with a warm pool of connections, in a process of its own.
+/// A native client with a warm connection pool, in its own process.
 struct Pooled(Helper);
 
 impl Pooled {
@@ -216,17 +218,18 @@ impl Pooled {
         Helper::start(Command::new(program).arg(format!("http://{site}/"))).map(Self)
     }
 
-    /// How long a request took, by its own clock.
+    /// Returns the duration of a request, measured by the client.
     fn request(&mut self) -> Result<Duration> {
         self.0.ask()?;
         self.0.line().map(Duration::from_nanos)
     }
 }
 
-/// An open connection of hyper, without a pool and on one thread: the least that hyper needs for a request.
+/// An open connection of hyper, without a pool and on one thread: the minimum that hyper needs for
+/// a request.
 struct Bare {
     runtime: Runtime,
-    /// `None` while a request is sent.
+    /// `None` while a request is in flight.
     sender: Option<SendRequest<Empty<Bytes>>>,
     site: SocketAddr,
 }
@@ -245,7 +248,7 @@ impl Bare {
         Ok(Self { runtime, sender, site })
     }
 
-    /// How long a request of a task took.
+    /// Returns the duration of a request in a task.
     fn request(&mut self) -> Result<Duration> {
         let mut sender = self.sender.take().context("the last request failed")?;
         let request = Request::get("/").header(HOST, self.site.to_string()).body(Empty::new())?;

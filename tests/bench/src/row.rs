@@ -1,4 +1,4 @@
-//! One line of what was measured, and the table of all.
+//! A row of results, and the table of all rows.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, Table};
 use serde_json::{Value, json};
 use toolbay_testkit::latency::Latencies;
 
-/// What was measured of one thing.
+/// The results of one measurement.
 pub(crate) struct Row {
     what: String,
     measured: Latencies,
@@ -15,18 +15,19 @@ pub(crate) struct Row {
     target: Target,
 }
 
-/// What it should be.
+/// The target of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
-    /// It stands for itself.
+    /// No target.
     None,
-    /// The 99th percentile is at most so many times that of the idle server, and never over this.
+    /// The 99th percentile is at most this multiple of that of the idle server, and at most this
+    /// duration.
     Beside(f64, Duration),
-    /// The median is at most this.
+    /// The median is at most this duration.
     Within(Duration),
-    /// The median is at most this much over that of the idle server.
+    /// The median is at most this much longer than that of the idle server.
     Over(Duration),
-    /// The median is at most so many times that of a native client.
+    /// The median is at most this multiple of that of a native client.
     Times(f64),
 }
 
@@ -35,7 +36,7 @@ impl Row {
         Self { what: what.into(), measured, idle: idle.cloned(), target }
     }
 
-    /// Whether the target was met; `None` without one.
+    /// Returns whether the target was met; `None` without one.
     fn is_met(&self) -> Option<bool> {
         let idle = self.idle.as_ref();
         match self.target {
@@ -81,7 +82,7 @@ impl Target {
     }
 }
 
-/// All rows, for people.
+/// Returns all rows in human-readable form.
 pub(crate) fn table(rows: &[Row]) -> Table {
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN);
@@ -107,7 +108,7 @@ pub(crate) fn table(rows: &[Row]) -> Table {
     table
 }
 
-/// A duration in milliseconds.
+/// Formats a duration in milliseconds.
 pub(crate) fn ms(duration: Duration) -> String {
     let ms = duration.as_secs_f64() * 1e3;
     let digits = match ms {

@@ -1,4 +1,4 @@
-//! Folders for the servers that are measured, and how these are started.
+//! Folders for the measured servers, and the commands that start them.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -8,8 +8,9 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use toolbay_testkit::{Folder, Program, Toolbay};
 
-/// Bounds that no measurement may reach: of a result, of the prompts in a folder, of how often one may call over HTTP, and
-/// of what one address may take. Everything else is as it is by default.
+/// Raises limits that no measurement may reach: the size of a result, the number of prompts in a
+/// folder, the rate of calls over HTTP, and the resources of one address. All other settings have
+/// their defaults.
 const CONFIG: &str = "\
 log = \"error\"
 
@@ -36,14 +37,14 @@ caller_sessions = 4096
 address_sessions = 4096
 ";
 
-/// An empty folder, with the configuration.
+/// Creates an empty folder with the configuration.
 pub(crate) fn folder(server: &Path) -> Result<Folder> {
     let folder = Folder::make(&Program::new(server), "toolbay-bench-")?;
     fs::write(folder.beside("toolbay.toml"), CONFIG).context("failed to write the configuration")?;
     Ok(folder)
 }
 
-/// A folder with one plugin.
+/// Creates a folder with one plugin.
 pub(crate) fn with_plugin(server: &Path, plugin: &Path) -> Result<Folder> {
     let folder = folder(server)?;
     let name = plugin.file_name().context("a plugin without a name")?;
@@ -51,7 +52,7 @@ pub(crate) fn with_plugin(server: &Path, plugin: &Path) -> Result<Folder> {
     Ok(folder)
 }
 
-/// The command that serves a folder.
+/// Returns the command that serves a folder.
 pub(crate) fn start(folder: &Folder, address: Option<SocketAddr>) -> Command {
     let toolbay = Toolbay::new(folder).args(["serve"]);
     let toolbay = match address {

@@ -1,4 +1,4 @@
-//! What is in the folder while the server is measured.
+//! The content of the folder of the measured server.
 
 use std::fs;
 
@@ -6,16 +6,16 @@ use anyhow::{Context, Result};
 use toolbay_testkit::build::Built;
 use toolbay_testkit::{Connection, DEADLINE, Folder, Program};
 
-/// The fuel of `spin` in the plugin `budget`: some ten milliseconds.
+/// The fuel of `spin` in the plugin `budget`: enough for some ten milliseconds.
 pub(crate) const FUEL: u64 = 200_000_000;
 
-/// The deadline of everything in the plugin `late`, in milliseconds.
+/// The deadline of all tools in the plugin `late`, in milliseconds.
 pub(crate) const DEADLINE_MS: u64 = 100;
 
-/// All that may be granted: for what must not end by itself.
+/// The maximum limits, for guests that must not end by themselves.
 const ENDLESS: &str = "fuel = 1_000_000_000_000\ntimeout = \"10m\"\n";
 
-/// The plugins: their ids, the guests that they are, and their limits.
+/// Returns the plugins: their IDs, their guests, and their limits.
 fn plugins() -> [(&'static str, &'static str, String); 5] {
     [
         ("light", "hostile", String::new()),
@@ -26,13 +26,13 @@ fn plugins() -> [(&'static str, &'static str, String); 5] {
     ]
 }
 
-/// A folder for a server, and what belongs to it.
+/// A folder for a server, with its plugins.
 pub(crate) struct Stage {
     pub(crate) folder: Folder,
 }
 
 impl Stage {
-    /// Makes the folder.
+    /// Creates the folder.
     pub(crate) fn set(built: &Built) -> Result<Self> {
         let root = Folder::make(&Program::new(&built.server), "toolbay-bench-")?;
         let folder = root.plugins();
@@ -47,7 +47,7 @@ impl Stage {
     }
 }
 
-/// Waits until everything that is in the folder has been loaded.
+/// Waits until all plugins in the folder are loaded.
 pub(crate) fn all_listed(connection: &Connection) -> Result<()> {
     let loaded = |tools: &[String], id: &str| tools.iter().any(|tool| tool.starts_with(&format!("{id}_")));
     connection.until_listed(DEADLINE, |tools| plugins().iter().all(|(id, ..)| loaded(tools, id))).map(drop)

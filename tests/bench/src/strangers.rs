@@ -1,4 +1,4 @@
-//! Honest clients over HTTP, on an idle server and beside one hostile client.
+//! Honest clients over HTTP, on an idle server and next to one hostile client.
 
 mod honest;
 mod hostile;
@@ -16,25 +16,26 @@ use self::honest::Honest;
 pub(crate) use self::hostile::Kind;
 pub(crate) use self::outcome::{Outcome, table};
 
-/// Honest clients at a time.
+/// Number of concurrent honest clients.
 const CLIENTS: usize = 16;
 
-/// The defaults, but for the rates: the honest clients call more often than one caller may.
+/// The defaults except for the rate limits, because the honest clients call more often than one
+/// caller may.
 const CONFIG: &str =
     "[rate_limit]\ncalls = 1_000_000\nper = \"1s\"\n[client_rate_limit]\ncalls = 1_000_000\nper = \"1s\"\n";
 
-/// Where the audit log is, for a client that would fill it.
+/// Enables the audit log, for a client that tries to fill it.
 const AUDIT: &str = "[audit]\nfolder = \"audit\"\n";
 
-/// Templates of the plugin that has many.
+/// Number of templates of the plugin that has many.
 const TEMPLATES: usize = 3000;
 
-/// Arguments that take long to check.
+/// A schema for which arguments are slow to check.
 const STRICT: &str = r#"{"type": "object", "properties": {
     "text": {"type": "string", "pattern": "^(a|b)*(ab){3}$"}, "list": {"type": "array", "uniqueItems": true}}}"#;
 
-/// Measures everything `rounds` times: for each kind, a new server, alone and then beside a client of the kind, each for
-/// `time`.
+/// Measures all kinds `rounds` times. For each kind, a new server runs without and then with a
+/// client of the kind, each for `time`.
 pub(crate) fn measure(
     server: &Path,
     kinds: &[Kind],
@@ -57,7 +58,8 @@ fn beside(server: &Path, outcome: &mut Outcome, time: Duration) -> Result<()> {
     let folder = Folder::make(&Program::new(server), "toolbay-bench-")?;
     let tool = Tool { description: Some("x".repeat(100_000)), ..Tool::new("light") };
     if kind == Kind::Places {
-        // The same plugin: what the hostile client has of it, the honest ones do not have. It ends if it has no arguments.
+        // Both tools are in the same plugin, so that its slots used by the hostile client are
+        // unavailable to the honest ones. The tool ends if it has no arguments.
         let tools = [&tool, &Tool::new("endless")].map(Tool::clone).to_vec();
         let endless = "(if (i32.gt_u (local.get $arguments-length) (i32.const 2)) (then (loop $again (br $again))))";
         fs::write(folder.path("light.wasm"), Tiny::of(tools).answer("fine").before_call(endless).build())?;
@@ -96,7 +98,7 @@ fn beside(server: &Path, outcome: &mut Outcome, time: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Resources, and templates that take long to compare with a URI that none of them matches.
+/// Returns resources, and templates that are slow to compare with URIs that do not match.
 fn resources() -> Offering {
     let variables = (0..14).map(|n| format!("{{+w{n}}}x")).collect::<Vec<_>>().concat();
     let plain =
@@ -105,7 +107,7 @@ fn resources() -> Offering {
         .fold(plain, |all, n| all.template(&format!("expensive:{{+v{n}}}x{variables}Q{{+z}}"), &format!("t{n}")))
 }
 
-/// What the calls of all honest clients took, and how many were refused.
+/// Returns the durations of the calls of all honest clients, and the number of rejected calls.
 fn honest(listener: &Listener, time: Duration) -> Result<(Vec<Duration>, u64)> {
     let end = Instant::now() + time;
     thread::scope(|threads| {

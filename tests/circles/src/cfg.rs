@@ -1,9 +1,9 @@
-//! Which code is there when a crate is built for use.
+//! Determines which code is compiled in a normal build.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use syn::{Attribute, Meta};
 
-/// Whether these attributes leave an item out of every build but those for tests and fuzzing.
+/// Returns whether these attributes exclude an item from every build except tests and fuzzing.
 pub(crate) fn is_left_out(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::List(list) if list.path.is_ident("cfg") => is_never(list.tokens.clone()),
@@ -12,7 +12,7 @@ pub(crate) fn is_left_out(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Whether the inside of an attribute's brackets is a `cfg` that leaves out what follows.
+/// Returns whether the content of an attribute is a `cfg` that excludes its item.
 pub(crate) fn is_left_out_by(attribute: TokenStream) -> bool {
     let mut tokens = attribute.into_iter();
     match (tokens.next(), tokens.next()) {
@@ -25,7 +25,8 @@ fn is_never(condition: TokenStream) -> bool {
     truth(&condition.into_iter().collect::<Vec<_>>()) == Some(false)
 }
 
-/// What a condition is in a build for use; none where that depends on the platform or on features.
+/// Evaluates a condition for a normal build. Returns `None` if it depends on the platform or on
+/// features.
 fn truth(condition: &[TokenTree]) -> Option<bool> {
     match condition {
         [TokenTree::Ident(name)] if name == "test" || name == "fuzzing" => Some(false),

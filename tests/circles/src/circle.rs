@@ -1,4 +1,4 @@
-//! A circle of modules, as it is reported.
+//! A cycle of modules, as it is reported.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,24 +6,25 @@ use std::path::PathBuf;
 /// Modules that depend on each other, directly or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Circle {
-    /// The names of all of them, sorted, as `catalog::tool`; the crate's root is `crate`.
+    /// Their names, sorted, such as `catalog::tool`; the crate's root is `crate`.
     pub modules: Vec<String>,
-    /// One of the shortest ways round: each step depends on the next, and the last on the first.
+    /// One of the shortest cycles: each step depends on the next, and the last on the first.
     pub shortest: Vec<Step>,
 }
 
-/// One module of a circle, and how it depends on the next.
+/// A module of a cycle, and its dependency on the next module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The module.
     pub module: String,
-    /// The module that it uses: the next of the circle, or for folders a module in the next of them.
+    /// The module that it uses: the next one of the cycle, or for folders a module in the next
+    /// folder.
     pub uses: String,
     /// Its file.
     pub file: PathBuf,
-    /// The line that has the last word of the name; none where there is no such line.
+    /// The line that contains the last segment of the path; `None` if there is no such line.
     pub line: Option<usize>,
-    /// The path by which it does, as it is written.
+    /// The path that causes the dependency, as written in the code.
     pub name: String,
 }
 

@@ -1,4 +1,4 @@
-//! Which file depends on which, and where that goes in circles.
+//! The dependency graph of the files, and its cycles.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
@@ -8,13 +8,13 @@ use crate::names::{Names, Target};
 use crate::scan::Mention;
 use crate::tree::{Id, Tree};
 
-/// The dependencies between files, each with the path that makes it.
+/// The dependencies between files, each with the path in code that causes it.
 pub(crate) struct Graph<'a> {
     tree: &'a Tree,
     edges: BTreeMap<Id, BTreeMap<Id, Vec<String>>>,
 }
 
-/// Dependencies between whatever is compared, each with one between files that makes it.
+/// Dependencies between the compared units, each with a file dependency that causes it.
 type Links = BTreeMap<Id, BTreeMap<Id, Link>>;
 
 /// A dependency of one file on another.
@@ -47,7 +47,7 @@ impl<'a> Graph<'a> {
         graph
     }
 
-    /// The circles of files.
+    /// Returns the cycles of files.
     pub(crate) fn circles(&self) -> Vec<Circle> {
         let links = self.edges.iter().map(|(from, to)| {
             (*from, to.iter().map(|(to, path)| (*to, Link { from: *from, to: *to, path: path.clone() })).collect())
@@ -55,12 +55,12 @@ impl<'a> Graph<'a> {
         self.circles_of(&links.collect())
     }
 
-    /// The circles of siblings, each with everything below it.
+    /// Returns the cycles of siblings, each with all its descendants.
     pub(crate) fn folder_circles(&self) -> Vec<Circle> {
         (0..self.tree.modules.len()).flat_map(|parent| self.circles_of(&self.links_below(parent))).collect()
     }
 
-    /// Every dependency, as people read it.
+    /// Returns every dependency in human-readable form.
     pub(crate) fn lines(&self) -> Vec<String> {
         let name = |id: Id| self.tree.module(id).name();
         let pairs = self.edges.iter().flat_map(|(from, to)| to.iter().map(move |(to, path)| (*from, *to, path)));
@@ -77,7 +77,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The modules that a mention needs.
+    /// Returns the modules that a mention requires.
     fn mentioned(&self, names: &Names<'_>, id: Id, mention: &Mention) -> BTreeSet<Id> {
         let single = match mention.path.as_slice() {
             [name] => Some(name),
@@ -88,8 +88,8 @@ impl<'a> Graph<'a> {
         {
             return self.tree.macros.get(name).copied().into_iter().collect();
         }
-        // What is imported for this module alone is used, or the compiler says so; a name that is only
-        // passed on is used when it is certain that no local variable has it.
+        // An import that only this module can use is used, or the compiler would warn. A
+        // re-exported name counts as used only if no local variable can have this name.
         if let Some(name) = single
             && (mention.is_doubtful || !names.is_passed_on(id, name))
         {
@@ -101,7 +101,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The dependencies between the children of a module, each with everything below it.
+    /// Returns the dependencies between the children of a module, each with all its descendants.
     fn links_below(&self, parent: Id) -> Links {
         let mut links = Links::new();
         for (from, targets) in &self.edges {
@@ -159,7 +159,7 @@ impl<'a> Graph<'a> {
         links.map(step).collect()
     }
 
-    /// The first line of a file that has the last word of a path, outside comments.
+    /// Returns the first line of a file that contains the last segment of a path, outside comments.
     fn line(&self, id: Id, path: &[String]) -> Option<usize> {
         let text = fs::read_to_string(&self.tree.module(id).file).ok()?;
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
@@ -172,7 +172,7 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// What can be reached in one step or more.
+/// Returns the nodes that can be reached in one step or more.
 fn reachable(links: &Links, from: Id) -> BTreeSet<Id> {
     let mut reached = BTreeSet::new();
     let mut open = vec![from];
@@ -182,7 +182,7 @@ fn reachable(links: &Links, from: Id) -> BTreeSet<Id> {
     reached
 }
 
-/// A shortest way from somewhere back to it.
+/// Returns a shortest path from a node back to itself.
 fn way_round(links: &Links, from: Id) -> Option<Vec<Id>> {
     let mut before: BTreeMap<Id, Id> = BTreeMap::new();
     let mut open = VecDeque::from([from]);

@@ -1,4 +1,4 @@
-//! `circles FILE…`: the circles of the crates with these root files, such as `src/lib.rs`.
+//! `circles FILE…`: reports the cycles of the crates with these root files, such as `src/lib.rs`.
 
 #![allow(clippy::print_stdout, reason = "it talks to the person who runs it")]
 

@@ -1,24 +1,25 @@
-//! Follows names to the modules that define them.
+//! Resolves names to the modules that define them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::tree::{Id, Import, ROOT, Tree};
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Module(Id),
-    /// Something that a module defines, and the segments after it.
+    /// An item that a module defines, and the remaining segments of the path.
     Item(Id, String, Vec<String>),
 }
 
-/// The functions that are given to types, by the module and name of the type, and then by theirs: where they are.
+/// The modules with inherent functions of a type, by the defining module and name of the type, and
+/// by the name of the function.
 type Inherent = BTreeMap<(Id, String), BTreeMap<String, BTreeSet<Id>>>;
 
-/// What a name may lead through on its way.
+/// The names that a resolution has passed through, to stop at import cycles.
 type Seen = BTreeSet<(Id, String)>;
 
-/// The names of a crate.
+/// The name resolver of a crate.
 pub(crate) struct Names<'a> {
     tree: &'a Tree,
     inherent: Inherent,
@@ -39,12 +40,12 @@ impl<'a> Names<'a> {
         names
     }
 
-    /// What a path leads to from a module; none if it leads to another crate or is no path at all.
+    /// Resolves a path from a module. Returns `None` if it leads to another crate or is not a path.
     pub(crate) fn resolve(&self, from: Id, path: &[String]) -> Option<Target> {
         self.follow(from, path, &mut Seen::new())
     }
 
-    /// The modules whose code a path needs.
+    /// Returns the modules whose code a path requires.
     pub(crate) fn definers(&self, from: Id, path: &[String]) -> BTreeSet<Id> {
         let mut definers = BTreeSet::new();
         if let Some(Target::Item(definer, name, rest)) = self.resolve(from, path) {
@@ -56,14 +57,14 @@ impl<'a> Names<'a> {
         definers
     }
 
-    /// Whether a name is in a module's sight by a glob or by an import that exports it, and not as its own.
+    /// Returns whether a module has a name only through a glob or a re-exporting import.
     pub(crate) fn is_passed_on(&self, from: Id, name: &str) -> bool {
         let module = self.tree.module(from);
         !module.items.contains(name)
             && module.imports.iter().all(|import| import.name.as_deref() != Some(name) || import.is_export)
     }
 
-    /// The trait's methods, if an import leads to a trait.
+    /// Returns the trait's methods if an import resolves to a trait.
     pub(crate) fn methods(&self, from: Id, import: &Import) -> &[String] {
         match self.resolve(from, &import.path) {
             Some(Target::Item(definer, name, _)) => {
@@ -95,7 +96,8 @@ impl<'a> Names<'a> {
         Some(at)
     }
 
-    /// What a module calls by this name. Where a module and something else share it, only the module has a path on.
+    /// Resolves a name in a module. If a module and another item share it, only the module can be
+    /// followed by further segments.
     fn look_up(&self, id: Id, name: &str, is_last: bool, seen: &mut Seen) -> Option<Target> {
         let module = self.tree.module(id);
         let child = module.children.get(name).map(|child| Target::Module(*child));
@@ -106,7 +108,7 @@ impl<'a> Names<'a> {
         }
         let named = module.imports.iter().filter(|import| import.name.as_deref() == Some(name));
         let mut targets: Vec<Target> = named.filter_map(|import| self.follow(id, &import.path, seen)).collect();
-        // Sooner an item than a module, where a name may be either.
+        // Where a name may be either, an item takes precedence over a module.
         targets.sort_by_key(|target| matches!(target, Target::Module(_)) == is_last);
         if let Some(target) = targets.into_iter().next() {
             seen.remove(&(id, name.to_owned()));
@@ -121,7 +123,7 @@ impl<'a> Names<'a> {
     fn glob(&self, id: Id, glob: &Import, name: &str, is_last: bool, seen: &mut Seen) -> Option<Target> {
         match self.follow(id, &glob.path, seen)? {
             Target::Module(target) => self.look_up(target, name, is_last, seen),
-            // The variants of an enum are its own; the import counts for them.
+            // The variants of an enum belong to the enum, and the import itself already counts.
             Target::Item(..) => None,
         }
     }

@@ -11,7 +11,7 @@ use crate::cfg;
 use crate::scan::{Scan, plain};
 use crate::tree::{Id, Import, ROOT, Tree};
 
-/// Reads a crate whose root is this file.
+/// Reads the crate whose root is this file.
 pub(crate) fn crate_at(root: &Path) -> Result<Tree> {
     let mut tree = Tree::default();
     let id = tree.add(None, "", Some(root.to_owned()));
@@ -64,7 +64,7 @@ fn item(tree: &mut Tree, id: Id, item: &Item, folder: &Path) -> Result<()> {
     match item {
         Item::Mod(item) => return module(tree, id, item, folder),
         Item::Use(item) => {
-            // `pub(self)` is as private as nothing.
+            // `pub(self)` is as private as no visibility at all.
             let is_export = match &item.vis {
                 Visibility::Inherited => false,
                 Visibility::Restricted(to) => !to.path.is_ident("self"),
@@ -120,7 +120,7 @@ fn beside(file: &Path, other: &str) -> PathBuf {
     file.parent().unwrap_or(Path::new("")).join(other)
 }
 
-/// The file of a module.
+/// Returns the path of a module's file.
 fn found(folder: &Path, name: &str) -> Result<PathBuf> {
     let files = [folder.join(name).with_extension("rs"), folder.join(name).join("mod.rs")];
     match files.iter().find(|file| file.is_file()) {
@@ -223,7 +223,7 @@ fn macro_item(tree: &mut Tree, id: Id, item: &ItemMacro) {
     scan(tree, id, None, item);
 }
 
-/// Notes what some code of a module names, and the imports inside it.
+/// Records the names and the imports in a piece of a module's code.
 fn scan(tree: &mut Tree, id: Id, of: Option<Vec<String>>, code: &impl ToTokens) {
     let mut scan = Scan::within(of);
     scan.code(code.to_token_stream());

@@ -1,4 +1,4 @@
-//! Finds the paths in code, macro calls and attributes included.
+//! Finds the paths in code, including macro calls and attributes.
 
 use std::collections::BTreeSet;
 
@@ -7,40 +7,40 @@ use syn::ItemUse;
 
 use crate::cfg;
 
-/// A path that code names.
+/// A path that occurs in code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mention {
     /// Its segments, without generic arguments.
     pub(crate) path: Vec<String>,
-    /// The type of the `impl` that the code is in, for `Self` and `self`.
+    /// The type of the surrounding `impl`, for `Self` and `self`.
     pub(crate) of: Option<Vec<String>>,
-    /// Whether it is a single word that may just as well be a local variable or the name of a field.
+    /// True if it is a single identifier that may also be a local variable or a field.
     pub(crate) is_doubtful: bool,
-    /// Whether it calls a macro.
+    /// True if it calls a macro.
     pub(crate) is_macro: bool,
 }
 
-/// What code names.
+/// The names in a piece of code.
 #[derive(Default)]
 pub(crate) struct Scan {
     pub(crate) mentions: Vec<Mention>,
-    /// The names after dots that are called.
+    /// The names of called methods.
     pub(crate) called: BTreeSet<String>,
-    /// What `use` brings into blocks.
+    /// The `use` items in blocks.
     pub(crate) uses: Vec<ItemUse>,
     of: Option<Vec<String>>,
 }
 
-/// The attributes whose strings are paths.
+/// The attributes whose strings contain paths.
 const WITH_PATHS: [&str; 2] = ["serde", "schemars"];
 
 impl Scan {
-    /// A scan of what is in an `impl` of this type.
+    /// Creates a scan for the content of an `impl` of this type.
     pub(crate) fn within(of: Option<Vec<String>>) -> Self {
         Self { of, ..Self::default() }
     }
 
-    /// Reads all of this code.
+    /// Scans a token stream.
     pub(crate) fn code(&mut self, code: TokenStream) {
         self.tokens(&code.into_iter().collect::<Vec<_>>());
     }
@@ -61,7 +61,7 @@ impl Scan {
         }
     }
 
-    /// Reads an attribute, and skips what it leaves out; returns where to go on.
+    /// Scans an attribute and skips the item that it excludes. Returns the index of the next token.
     fn attribute(&mut self, tokens: &[TokenTree], at: usize) -> usize {
         let bracket = if is_punct(tokens.get(at + 1), '!') { at + 2 } else { at + 1 };
         let Some(TokenTree::Group(group)) = tokens.get(bracket) else { return at + 1 };
@@ -81,12 +81,12 @@ impl Scan {
         if matches!(inside.first(), Some(TokenTree::Ident(name)) if WITH_PATHS.iter().any(|known| name == known)) {
             self.strings(group.stream());
         }
-        // The attribute's own name is no path of ours.
+        // The attribute's own name is not a path of this crate.
         self.tokens(inside.get(1..).unwrap_or_default());
         bracket + 1
     }
 
-    /// Reads the strings of an attribute as paths.
+    /// Scans the strings of an attribute as paths.
     fn strings(&mut self, tokens: TokenStream) {
         for token in tokens {
             match token {
@@ -101,7 +101,7 @@ impl Scan {
         }
     }
 
-    /// Reads a `use` in a block; returns where to go on.
+    /// Scans a `use` in a block. Returns the index of the next token.
     fn import(&mut self, tokens: &[TokenTree], at: usize) -> usize {
         let rest = tokens.get(at..).unwrap_or_default();
         let end = rest.iter().position(|token| is_punct(Some(token), ';'));
@@ -111,12 +111,12 @@ impl Scan {
                 self.uses.push(item);
                 at + end.unwrap_or_default() + 1
             }
-            // `use<'a>` of a type, or a macro's own syntax.
+            // This is `use<'a>` of a type, or a macro's own syntax.
             None => at + 1,
         }
     }
 
-    /// Reads the path that begins here; returns where to go on.
+    /// Scans the path that starts here. Returns the index of the next token.
     fn path(&mut self, tokens: &[TokenTree], begin: usize) -> usize {
         let (mut path, mut at) = (Vec::new(), begin);
         while let Some(TokenTree::Ident(segment)) = tokens.get(at) {
@@ -130,7 +130,8 @@ impl Scan {
         let before = begin.checked_sub(1).and_then(|before| tokens.get(before));
         let is_call =
             matches!(tokens.get(at), Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis);
-        // `a.b`, but not `a..b`; and `::a` is the end of a path with generic arguments, or of another crate.
+        // This matches `a.b`, but not `a..b`. `::a` is the end of a path with generic arguments, or
+        // of another crate.
         let is_after_dot =
             is_punct(before, '.') && !begin.checked_sub(2).is_some_and(|two| is_punct(tokens.get(two), '.'));
         let is_rest = begin.checked_sub(2).is_some_and(|two| is_colons(tokens, two));
@@ -171,7 +172,7 @@ impl Scan {
     }
 }
 
-/// A name without the `r#` that makes it one.
+/// Returns a name without its `r#` prefix.
 pub(crate) fn plain(name: &str) -> String {
     name.strip_prefix("r#").unwrap_or(name).to_owned()
 }
@@ -184,12 +185,12 @@ fn is_colons(tokens: &[TokenTree], at: usize) -> bool {
     is_punct(tokens.get(at), ':') && is_punct(tokens.get(at + 1), ':')
 }
 
-/// The code in a string, where it is a path.
+/// Returns the code in a string, if it is a path.
 fn path_of(literal: &Literal) -> Option<TokenStream> {
     let text = literal.to_string();
     let text = text.strip_prefix('"')?.strip_suffix('"')?;
     let is_path = !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | ':'));
-    // A call, so that a single word is not doubtful.
+    // The parentheses make it a call, so that a single identifier is not doubtful.
     if is_path { format!("{text}()").parse().ok() } else { None }
 }
 
@@ -197,7 +198,7 @@ fn path_of(literal: &Literal) -> Option<TokenStream> {
 mod tests {
     use super::*;
 
-    /// The paths of some code; a doubtful one has a question mark.
+    /// Returns the paths in some code. A doubtful one has a question mark.
     fn paths(code: &str) -> Vec<String> {
         let mut scan = Scan::within(Some(vec!["Me".to_owned()]));
         scan.code(code.parse().unwrap());

@@ -1,54 +1,55 @@
-//! The modules of a crate, with what each defines, imports and mentions.
+//! The modules of a crate, with the items, imports and mentions of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::scan::Mention;
 
-/// A module's place in [`Tree::modules`].
+/// Index of a module in [`Tree::modules`].
 pub(crate) type Id = usize;
 
-/// Where the crate's root is.
+/// Index of the crate's root.
 pub(crate) const ROOT: Id = 0;
 
-/// A crate's modules. The root is first.
+/// The modules of a crate. The root is first.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     pub(crate) modules: Vec<Module>,
-    /// What `macro_rules!` defines, by name: macros are visible across modules without a path.
+    /// The modules that define macros with `macro_rules!`, by name. Macros are visible across
+    /// modules without a path.
     pub(crate) macros: BTreeMap<String, Id>,
 }
 
-/// One module, a file or inline.
+/// A module, in its own file or inline.
 #[derive(Debug)]
 pub(crate) struct Module {
-    /// As `catalog::tool`; empty for the root.
+    /// Its path, such as `catalog::tool`; empty for the root.
     pub(crate) path: Vec<String>,
     pub(crate) file: PathBuf,
     pub(crate) parent: Option<Id>,
-    /// The module that is the file which this one is written in: itself, unless it is inline.
+    /// The file module that contains this one: itself, unless it is inline.
     pub(crate) node: Id,
     pub(crate) children: BTreeMap<String, Id>,
-    /// What it defines.
+    /// The names of the items that it defines.
     pub(crate) items: BTreeSet<String>,
-    /// The methods of the traits that it defines.
+    /// The methods of the traits that it defines, by trait.
     pub(crate) traits: BTreeMap<String, Vec<String>>,
     pub(crate) imports: Vec<Import>,
     pub(crate) mentions: Vec<Mention>,
-    /// The inherent functions that it gives to types: the type as it is written, and the function.
+    /// The inherent functions that it defines: the type as written, and the name of the function.
     pub(crate) inherent: Vec<(Vec<String>, String)>,
     /// The names of the methods that its code calls.
     pub(crate) called: BTreeSet<String>,
 }
 
-/// One name that a `use` brings into a module.
+/// A name that a `use` brings into a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Import {
-    /// What it is called here; none for a glob, and for `_`.
+    /// The local name; `None` for a glob and for `_`.
     pub(crate) name: Option<String>,
     pub(crate) path: Vec<String>,
     pub(crate) is_glob: bool,
-    /// Whether other modules can use it from here.
+    /// True if other modules can use it from here.
     pub(crate) is_export: bool,
 }
 
@@ -63,12 +64,12 @@ impl Tree {
         &mut self.modules[id]
     }
 
-    /// Whether a module is further down than another.
+    /// Returns whether a module is a descendant of another one.
     pub(crate) fn is_below(&self, id: Id, above: Id) -> bool {
         id != above && self.child_above(above, id).is_some()
     }
 
-    /// The child of a module that another one is, or is below of.
+    /// Returns the child of `parent` that is the module or one of its ancestors.
     pub(crate) fn child_above(&self, parent: Id, id: Id) -> Option<Id> {
         let mut at = id;
         loop {
@@ -80,7 +81,7 @@ impl Tree {
         }
     }
 
-    /// Adds a module. One without a file is in the file of its parent.
+    /// Adds a module. A module without a file is in the file of its parent.
     pub(crate) fn add(&mut self, parent: Option<Id>, name: &str, file: Option<PathBuf>) -> Id {
         let id = self.modules.len();
         let (mut path, mut node) = (Vec::new(), id);
@@ -113,7 +114,7 @@ impl Tree {
 }
 
 impl Module {
-    /// What people call it.
+    /// Returns its name for output.
     pub(crate) fn name(&self) -> String {
         if self.path.is_empty() { "crate".to_owned() } else { self.path.join("::") }
     }

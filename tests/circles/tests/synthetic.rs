@@ -1,4 +1,4 @@
-//! Small crates, with and without circles.
+//! Small crates, with and without cycles.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by it")]
 
@@ -7,7 +7,7 @@ use std::fs;
 use circles::{Circle, Unit, circles, dependencies};
 use tempfile::TempDir;
 
-/// A crate of these files, seen from its `src`.
+/// Writes a crate with these files, whose paths are relative to `src`.
 fn written(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -22,12 +22,12 @@ fn found(unit: Unit, files: &[(&str, &str)]) -> Vec<Circle> {
     circles(&written(files).path().join("lib.rs"), unit).unwrap()
 }
 
-/// The modules of each circle.
+/// Returns the modules of each cycle.
 fn members(unit: Unit, files: &[(&str, &str)]) -> Vec<String> {
     found(unit, files).iter().map(|circle| circle.modules.join(" ")).collect()
 }
 
-/// The dependencies, without their paths.
+/// Returns the dependencies, without their paths.
 fn arrows(files: &[(&str, &str)]) -> Vec<String> {
     let lines = dependencies(&written(files).path().join("lib.rs")).unwrap();
     lines.iter().map(|line| line.split(" (").next().unwrap().to_owned()).collect()

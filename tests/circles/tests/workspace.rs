@@ -1,4 +1,4 @@
-//! No crate of the workspace has a circle.
+//! Checks that no crate of the workspace contains a dependency cycle.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by it")]
 
@@ -8,7 +8,7 @@ use std::process::Command;
 use circles::{Unit, circles};
 use serde_json::Value;
 
-/// The root files of what the crates of the workspace consist of, with the name of the crate; tests are left out.
+/// Returns the root files of the workspace's crates with the names of the crates, without tests.
 fn roots() -> Vec<(String, PathBuf)> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(env!("CARGO_MANIFEST_DIR"));

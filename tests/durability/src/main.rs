@@ -1,8 +1,8 @@
-//! Kills a process that keeps state, again and again, and checks each time that everything that it acknowledged is there
-//! and nothing else, that quotas hold, and that no owner sees what another one keeps.
+//! Repeatedly kills a process that stores state. Each time, it checks that exactly the acknowledged
+//! operations are stored, that quotas hold, and that no owner can read the state of another.
 //!
-//! The process that is killed is this program as well (`writer`). It says on standard output which operation is done; what
-//! it said is what must be there, and of each task one operation more at the most.
+//! The process that is killed runs the same program (`writer`). It reports completed operations on
+//! standard output. All reported operations must be stored, and at most one more for each task.
 
 mod operation;
 mod verdict;
@@ -78,7 +78,8 @@ fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Runs the process until it has said that so many operations are done, and kills it. Returns how many it said.
+/// Runs the process until it has reported this number of operations, and kills it. Returns how many
+/// it reported.
 fn until_killed(state: &Path, tasks: &mut [Task], operations: u64) -> Result<u64> {
     let from: Vec<String> = tasks.iter().map(|task| task.done().to_string()).collect();
     let mut command = Command::new(std::env::current_exe()?);
@@ -97,10 +98,10 @@ fn until_killed(state: &Path, tasks: &mut [Task], operations: u64) -> Result<u64
     if said < operations {
         bail!("the process ended by itself after {said} operations");
     }
-    // What it said before it was killed.
+    // Reads the operations that it reported before it was killed.
     for line in lines {
         let line = line?;
-        // The last line may be half there.
+        // The last line may be truncated.
         if line.ends_with('.') {
             note(tasks, &line)?;
             said += 1;
@@ -109,7 +110,7 @@ fn until_killed(state: &Path, tasks: &mut [Task], operations: u64) -> Result<u64
     Ok(said)
 }
 
-/// Takes note of an operation that is done: `TASK NUMBER.`
+/// Records a completed operation: `TASK NUMBER.`
 fn note(tasks: &mut [Task], line: &str) -> Result<()> {
     let parts = line.strip_suffix('.').and_then(|line| line.split_once(' '));
     let (task, number) = parts.with_context(|| format!("not an operation: {line:?}"))?;
@@ -117,12 +118,12 @@ fn note(tasks: &mut [Task], line: &str) -> Result<()> {
     task.acknowledge(number.parse()?)
 }
 
-/// A process that does not outlive this value.
+/// A child process that is killed when this value is dropped.
 struct Killed(Child);
 
 impl Drop for Killed {
     fn drop(&mut self) {
-        // It may have ended.
+        // The process may have exited.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,4 +1,5 @@
-//! What each task does, one operation after the other: the same in the process that is killed and in the one that checks.
+//! The sequence of operations of each task. It is the same in the process that is killed and in the
+//! one that checks.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +7,19 @@ use anyhow::{Result, ensure};
 use bytesize::ByteSize;
 use toolbay_state::{BucketChange, StateBucket, StateOwner, StateQuota};
 
-/// Keys of one task.
+/// Number of keys of a task.
 const KEYS: u64 = 97;
 
-/// What the state that all tasks share may have.
+/// Quota of the state that all tasks share.
 pub(crate) const SHARED: StateQuota = StateQuota { size: ByteSize::kib(48), keys: 60 };
 
-/// What the state of a task may have: more than it needs.
+/// Quota of a task's own state: more than it needs.
 pub(crate) const AMPLE: StateQuota = StateQuota { size: ByteSize::mib(10), keys: 1_000 };
 
 /// The key of a task's counter.
 const COUNTER: &str = "counter";
 
-/// A task, and what it must have kept.
+/// A task and its expected state.
 pub(crate) struct Task {
     index: usize,
     done: u64,
@@ -30,24 +31,24 @@ impl Task {
         Self { index, done: 0, kept: BTreeMap::new() }
     }
 
-    /// Operations that are done.
+    /// Returns the number of completed operations.
     pub(crate) fn done(&self) -> u64 {
         self.done
     }
 
-    /// What it must have kept after these.
+    /// Returns the expected state after these operations.
     pub(crate) fn kept(&self) -> &BTreeMap<String, Vec<u8>> {
         &self.kept
     }
 
-    /// Takes note that the operation with this number is done.
+    /// Records that the operation with this number is complete.
     pub(crate) fn acknowledge(&mut self, number: u64) -> Result<()> {
         ensure!(number == self.done, "task {} did {number} after {} operations", self.index, self.done);
         self.advance();
         Ok(())
     }
 
-    /// One operation more.
+    /// Applies the next operation to the expected state.
     pub(crate) fn advance(&mut self) {
         match change(self.done) {
             BucketChange::Set(entries) => self.kept.extend(entries),
@@ -62,23 +63,23 @@ impl Task {
         self.done += 1;
     }
 
-    /// Where it keeps.
+    /// Returns the bucket of the task.
     pub(crate) fn bucket(&self) -> Result<StateBucket> {
         bucket(self.index)
     }
 }
 
-/// Where a task keeps. The tasks are plugins.
+/// Returns the bucket of a task. Each task is a plugin.
 pub(crate) fn bucket(task: usize) -> Result<StateBucket> {
     Ok(StateBucket::new(StateOwner { plugin: format!("task-{task}").into(), caller: None }, "")?)
 }
 
-/// What all tasks share.
+/// Returns the bucket that all tasks share.
 pub(crate) fn shared() -> Result<StateBucket> {
     Ok(StateBucket::new(StateOwner { plugin: "shared".into(), caller: None }, "")?)
 }
 
-/// The operation of a task with this number.
+/// Returns the operation of a task with this number.
 pub(crate) fn change(number: u64) -> BucketChange {
     let key = |number: u64| format!("key-{}", number * 31 % KEYS);
     let value = |number: u64| {
@@ -94,7 +95,8 @@ pub(crate) fn change(number: u64) -> BucketChange {
     }
 }
 
-/// What a task tries with the state that all share, after the operation with this number; `None` for nothing.
+/// Returns the operation that a task tries on the shared state after the operation with this
+/// number, if any.
 pub(crate) fn attempt(task: usize, number: u64) -> Option<BucketChange> {
     let key = || format!("{}", (number + task as u64 * 7) % 90);
     match number % 8 {

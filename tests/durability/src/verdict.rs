@@ -1,4 +1,4 @@
-//! Whether what was acknowledged is there.
+//! Checks that the acknowledged operations are stored.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,14 +10,15 @@ use toolbay_state::{PageStart, QuotaUsage, StateBucket, StateDatabase, StateErro
 
 use crate::operation::{SHARED, Task};
 
-/// Compares what is kept with what the tasks must have kept. A task may have done one operation that it did not say;
-/// returns how many did.
+/// Compares the stored state with the expected state of the tasks. A task may have completed one
+/// operation without acknowledging it. Returns the number of such operations.
 ///
 /// # Errors
 ///
-/// Something is missing, or there is something else.
+/// An entry is missing, unexpected or wrong.
 pub(crate) fn verify(folder: &Path, tasks: &mut [Task]) -> Result<u64> {
-    // A runtime for each time: the database is closed when it is gone, so that the next process can open it.
+    // Each check has its own runtime. Dropping it closes the database, so that the next process can
+    // open it.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let database = StateDatabase::new(folder.to_owned(), ByteSize::gib(1));
     runtime.block_on(async {
@@ -52,7 +53,7 @@ pub(crate) fn verify(folder: &Path, tasks: &mut [Task]) -> Result<u64> {
     })
 }
 
-/// All keys and values of a bucket.
+/// Returns all keys and values of a bucket.
 async fn all(database: &StateDatabase, bucket: &StateBucket) -> Result<BTreeMap<String, Vec<u8>>, StateError> {
     let (mut kept, mut start) = (BTreeMap::new(), PageStart::First);
     loop {

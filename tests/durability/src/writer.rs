@@ -10,7 +10,7 @@ use toolbay_state::{StateDatabase, StateError, StateStore as _, UnmeteredPayer};
 
 use crate::operation::{AMPLE, SHARED, attempt, bucket, change, shared};
 
-/// Keeps state, and says which operations are done, until it is killed.
+/// Stores state and reports completed operations, until it is killed.
 pub(crate) fn run(folder: &Path, from: &[u64]) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let database = StateDatabase::new(folder.to_owned(), ByteSize::gib(1));
@@ -18,7 +18,7 @@ pub(crate) fn run(folder: &Path, from: &[u64]) -> Result<()> {
     for (index, first) in from.iter().copied().enumerate() {
         tasks.spawn_on(task(database.clone(), index, first), runtime.handle());
     }
-    // No task ends by itself.
+    // Tasks run forever, so this returns only on an error.
     match runtime.block_on(tasks.join_next()).context("nothing to do")? {
         Ok(Err(error)) => Err(error),
         _ => bail!("a task ended"),
@@ -29,7 +29,7 @@ async fn task(database: StateDatabase, index: usize, first: u64) -> Result<()> {
     let (own, shared) = (bucket(index)?, shared()?);
     for number in first.. {
         database.change(&own, AMPLE, change(number), Arc::new(UnmeteredPayer)).await?;
-        // One line, written at once.
+        // A single write for each line.
         stdout().lock().write_all(format!("{index} {number}.\n").as_bytes())?;
         if let Some(attempt) = attempt(index, number) {
             match database.change(&shared, SHARED, attempt, Arc::new(UnmeteredPayer)).await {

@@ -1,4 +1,4 @@
-//! The same with some thousands of operations, which takes seconds.
+//! A short run with a few thousand operations, which takes seconds.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! The calls that a guest can make: what each one takes, and what it gives.
+//! The calls that a guest can make, with their arguments and results.
 
 use Arg::{
     Absent, Address, Any, Borrowed, Bytes, Flags, Folder, Method, Named, Nothing, Number, Owned, Path, Real, Return,
@@ -36,7 +36,7 @@ impl Kind {
         Lookup, Socket, Bucket,
     ];
 
-    /// The name of the type in `interfaces.wat`.
+    /// Returns the name of the type in `interfaces.wat`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Pollable => "pollable",
@@ -62,42 +62,42 @@ impl Kind {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arg {
     Borrowed(Kind),
-    /// A handle that the call takes away.
+    /// A handle that the call consumes.
     Owned(Kind),
     /// A list of bytes or a string, of any length.
     Bytes,
-    /// The same in an option.
+    /// An optional list of bytes or string, of any length.
     Any,
     /// A path or another short text.
     Named,
-    /// An absent option of a string.
+    /// An absent optional string.
     Nothing,
-    /// An absent option of a handle or a number.
+    /// An absent optional handle or number.
     Absent(&'static str),
-    /// The authority of a server that the grant allows, or another text, in an option.
+    /// An optional authority: of a server that the grant allows, or another text.
     Site,
-    /// A path of that server in an option.
+    /// An optional path of that server.
     Path,
-    /// The scheme `http` in an option.
+    /// The optional scheme `http`.
     Scheme,
-    /// A method of HTTP.
+    /// An HTTP method.
     Method,
     /// An address with a port: that of the server, or another one.
     Address,
-    /// A length, an offset, a time.
+    /// A length, an offset or a time.
     Number,
     /// An enumeration or flags, below this number.
     Flags(u32),
-    /// The flags with which folders are opened.
+    /// The flags with which directories are opened.
     Folder,
-    /// A progress and an absent total.
+    /// A progress value and an absent total.
     Real,
     /// The address of the result.
     Return,
 }
 
 impl Arg {
-    /// Its types in a core function.
+    /// Returns its types in a core function.
     pub(crate) fn core(self) -> &'static str {
         match self {
             Borrowed(_) | Owned(_) | Flags(_) | Folder | Return => "i32",
@@ -112,21 +112,22 @@ impl Arg {
     }
 }
 
-/// What a call gives.
+/// The result of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Gives {
     None,
-    /// A number of this type, which nobody needs.
+    /// A number of this type, which is ignored.
     Word(&'static str),
     /// A handle.
     Handle(Kind),
-    /// A handle, or why there is none, at the address of the result.
+    /// A handle or an error, at the address of the result.
     Maybe(Kind),
-    /// Two handles, or why there are none, at the address of the result.
+    /// Two handles or an error, at the address of the result.
     Pair(Kind, Kind),
-    /// A handle at this offset from the address of the result, if each of these offsets has a byte of this value.
+    /// A handle at this offset from the address of the result, if each of these offsets contains
+    /// this byte.
     When(Kind, &'static [(u32, u8)], u32),
-    /// A list at the address of the result, whose first item begins with a handle.
+    /// A list at the address of the result, whose first item starts with a handle.
     First(Kind),
 }
 

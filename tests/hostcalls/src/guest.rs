@@ -1,4 +1,5 @@
-//! Guests that call the host in a random order, with random arguments. The same seed makes the same guest.
+//! Guests that call the host in a random order with random arguments. The same seed generates the
+//! same guest.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,35 +9,36 @@ use toolbay_testkit::Tiny;
 
 use crate::grammar::{Arg, FUNCTIONS, Function, Gives, Kind};
 
-/// What all guests import.
+/// The imports of all guests.
 const INTERFACES: &str = include_str!("interfaces.wat");
 
-/// Handles of each kind that a guest remembers.
+/// Number of handles of each kind that a guest remembers.
 const HANDLES: usize = 3;
 
-/// Statements of a guest.
+/// Number of statements of a guest.
 const STATEMENTS: std::ops::RangeInclusive<usize> = 4..=60;
 
-/// 64-KiB pages that a guest uses: for results, texts and bytes.
+/// Number of 64-KiB pages that a guest uses for results, texts and bytes.
 const PAGES: u32 = 130;
 
-/// Where the bytes are, behind results and texts.
+/// Offset of the bytes, after results and texts.
 const BYTES: u32 = 65_536;
 
-/// Lengths of bytes; the last is all that a guest has.
+/// Lengths of byte lists. The last one covers all memory that a guest has.
 const LENGTHS: [u32; 9] = [0, 1, 17, 255, 4096, 65_536, 1 << 20, 4 << 20, (PAGES - 1) << 16];
 
 /// Lengths, offsets and times.
 const NUMBERS: [i64; 12] = [0, 1, 255, 4096, 65_535, 65_536, 1 << 20, 16 << 20, 1 << 32, 1 << 40, i64::MAX, -1];
 
-/// How often a statement is repeated, and how often each of these is chosen.
+/// Numbers of repetitions of a statement, with their weights.
 const REPEATS: [(u32, usize); 4] = [(1, 14), (20, 3), (1500, 2), (1_000_000_000, 1)];
 
 /// Paths and names, one after the other.
 const NAMES: [&str; 12] =
     ["f", "d", "d/f", "l", "new", ".", "..", "../secret", "/etc/passwd", "d/../../secret", "fifo", "out/secret"];
 
-/// What a guest does to reach the network: each step has little effect without the one before.
+/// Sequences of calls that reach the network. Each step has little effect without the preceding
+/// one.
 const ROUTES: [&[&str]; 2] = [
     &[
         "new-fields",
@@ -72,14 +74,14 @@ pub(crate) const PATHS: [&str; 3] = ["/", "/large", "/stuck"];
 /// A guest.
 #[derive(Debug)]
 pub(crate) struct Guest {
-    /// What it does, as text.
+    /// Its code, as text.
     pub(crate) code: String,
     /// The component.
     pub(crate) component: Vec<u8>,
 }
 
 impl Guest {
-    /// The guest of this seed, which may call a server at this port.
+    /// Generates the guest of this seed, which may call a server at this port.
     pub(crate) fn new(seed: u64, port: u16) -> Self {
         let names = NAMES.map(str::to_owned).into_iter().chain(PATHS.map(str::to_owned));
         let names = names.chain([format!("127.0.0.1:{port}")]).collect();
@@ -93,10 +95,11 @@ impl Guest {
 struct Writer {
     random: Rng,
     code: String,
-    /// The texts of the guest, one after the other: names of files, paths, and the authority of the server.
+    /// The texts of the guest, concatenated: file names, paths, and the authority of the server.
     names: Vec<String>,
     port: u16,
-    /// Whether the next statements belong together: each happens once, with the first handle of its kind.
+    /// True if the next statements belong together: each runs once, with the first handle of its
+    /// kind.
     guided: bool,
 }
 
@@ -118,14 +121,14 @@ impl Writer {
             texts.len(),
             at(BYTES)
         );
-        // Otherwise most guests would have no handle to begin with.
+        // Without this, most guests would have no handle at the start.
         self.guided = true;
         for name in ["get-directories", "get-stdout", "new-fields", "open-bucket"] {
             if self.random.bool() {
                 self.named(name);
             }
         }
-        // As many guests take no route.
+        // Half of the guests take no route.
         let route = self.random.usize(..2 * ROUTES.len());
         if let Some(route) = ROUTES.get(route) {
             for name in *route {
@@ -147,7 +150,7 @@ impl Writer {
         }
     }
 
-    /// Calls a function some times, if there are handles for it.
+    /// Calls a function one or more times, if handles for it exist.
     fn statement(&mut self, function: &Function) {
         let (mut call, mut needed, mut taken) = (format!("(call ${}", function.name), Vec::new(), Vec::new());
         for arg in function.args {
@@ -246,7 +249,7 @@ impl Writer {
         1
     }
 
-    /// A local variable with a handle of this kind, or zero.
+    /// Returns a local variable with a handle of this kind, or zero.
     fn handle(&mut self, kind: Kind) -> String {
         let number = if self.guided { 0 } else { self.random.usize(..HANDLES) };
         format!("${}-{number}", kind.name())
@@ -261,25 +264,25 @@ impl Writer {
         self.name(chosen)
     }
 
-    /// The authority of the server; seldom another text.
+    /// Returns the authority of the server, and rarely another text.
     fn site(&mut self) -> String {
         if self.random.u8(..8) == 0 { self.text() } else { self.name(self.names.len() - 1) }
     }
 
-    /// A path of the server.
+    /// Returns a path of the server.
     fn path(&mut self) -> String {
         let chosen = NAMES.len() + self.random.usize(..PATHS.len());
         self.name(chosen)
     }
 
-    /// The text of this number.
+    /// Returns the text with this index.
     fn name(&self, chosen: usize) -> String {
         let start: usize = self.names.iter().take(chosen).map(String::len).sum();
         let start = u32::try_from(start).unwrap_or_default();
         format!("{} (i32.const {})", at(4096 + start), self.names.get(chosen).map_or(0, String::len))
     }
 
-    /// An address of IPv4: mostly that of the server.
+    /// Returns an IPv4 address: mostly that of the server.
     fn address(&mut self) -> String {
         let (last, port) = match self.random.u8(..8) {
             0 => (2, self.port),
@@ -296,14 +299,14 @@ impl Writer {
     }
 }
 
-/// An address in the memory of the guest.
+/// Returns an address in the memory of the guest.
 fn at(offset: u32) -> String {
     format!("(i32.add (local.get $base) (i32.const {offset}))")
 }
 
-/// A plugin whose tool `a` runs the code.
+/// Returns a plugin whose tool `a` runs the code.
 fn component(code: &str, names: &str) -> Vec<u8> {
-    // Some functions are in the grammar twice.
+    // Some functions occur twice in the grammar.
     let functions: BTreeMap<&str, &Function> = FUNCTIONS.iter().map(|function| (function.name, function)).collect();
     let (mut lowered, mut imported, mut given) = (String::new(), String::new(), String::new());
     for (name, function) in functions {

@@ -1,4 +1,5 @@
-//! `cargo xtask fuzz hostcalls`: guests that call the host at random, each in the folder of a real server.
+//! `cargo xtask fuzz hostcalls`: guests that make random host calls, each in the folder of a real
+//! server.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to the person who runs it")]
 
@@ -22,7 +23,7 @@ use toolbay_testkit::workspace::Workspace;
 use self::guest::Guest;
 use self::stage::Stage;
 
-/// Guests after which a new server is started.
+/// Number of guests after which a new server is started.
 const GUESTS: u64 = 200;
 
 /// Run guests that call the host in a random order with random arguments. The server may not exceed the memory of a
@@ -56,7 +57,7 @@ fn run(options: &Options) -> Result<()> {
         Some(server) => server.clone(),
         None => Builder::new(&Workspace::load()?).server(options.profile)?,
     };
-    // Small enough to be typed.
+    // A short seed is easy to type.
     let first = options.seed.unwrap_or_else(|| u64::from(fastrand::u32(..)));
     println!("seed {first}");
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! A server that guests may call and connect to. It answers HTTP, and repeats everything else.
+//! A server that guests may call and connect to. It responds to HTTP and echoes everything else.
 
 use std::io::{Read, Result, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,19 +7,20 @@ use std::time::Duration;
 
 use crate::guest::PATHS;
 
-/// Bytes of a large response: more than a call may receive.
+/// Size of a large response, in bytes: more than a call may receive.
 const LARGE: usize = 16 << 20;
 
-/// How long a connection stays open without a byte. No call lasts as long.
+/// Time after which an idle connection is closed. No call takes as long.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Starts a server on the loopback address, and returns its port. It ends with the program.
+/// Starts a server on the loopback address and returns its port. It runs until the program exits.
 pub(crate) fn start() -> Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();
     thread::Builder::new().name("site".to_owned()).spawn(move || {
         for stream in listener.incoming().flatten() {
-            // A guest ends its connections as it likes, so errors say nothing. Without a thread, the connection is closed.
+            // Errors are ignored, because a guest may end a connection at any time. If no thread is
+            // available, the connection is closed.
             let _ = thread::Builder::new().name("connection".to_owned()).spawn(move || drop(serve(stream)));
         }
     })?;

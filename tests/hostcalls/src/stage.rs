@@ -1,4 +1,5 @@
-//! A server with a plugin that must always answer, into whose folder the guests are put one after the other.
+//! A server with a plugin that must always respond. The guests are put into its folder one after
+//! the other.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,30 +15,33 @@ use toolbay_testkit::{Client, DEADLINE, Folder, Program, Tiny, Toolbay, message,
 
 use crate::guest::Guest;
 
-/// The memory of each call, in KiB.
+/// The memory limit of each call, in KiB.
 const MEMORY: u64 = 24 << 10;
 
-/// How much the server may grow during a call beyond the call's memory, in KiB.
+/// Maximum growth of the server during a call beyond the call's memory, in KiB.
 const PEAK: u64 = 32 << 10;
 
-/// How much larger the server may be after any number of guests than before the first, in KiB. The pool keeps up to 2 MiB
-/// that guests touched in each of 32 memories, and the allocator keeps some memory for each thread.
+/// Maximum growth of the server after any number of guests, compared with before the first, in KiB.
+/// The pool retains up to 2 MiB of touched memory in each of 32 slots, and the allocator retains
+/// some memory for each thread.
 const GROWTH: u64 = (32 * 2 + 24) << 10;
 
-/// How many more descriptors the server may have after any number of guests: one for a thread of the runtime that comes and
-/// goes, one for the log, and two for the folder of temporary folders, which the first guest has it open.
+/// Maximum number of additional descriptors after any number of guests: one for a thread of the
+/// runtime that comes and goes, one for the log, and two for the directory of temporary folders,
+/// which the first guest opens.
 const DESCRIPTORS: u64 = 4;
 
-/// How long the plugin that must answer may take while a guest runs. Alone, it takes a millisecond.
+/// Maximum response time of the plugin while a guest runs. On an idle server, it takes a
+/// millisecond.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long 99 of 100 pings may take while guests run.
+/// Maximum 99th percentile of pings while guests run.
 const PING: Duration = Duration::from_millis(10);
 
-/// Calls that make the server as large as it gets without guests.
+/// Number of calls that make the server reach its maximum size without guests.
 const WARM_UP: usize = 20;
 
-/// Whatever the server keeps is beside the plugins, so that it can be looked at.
+/// All stored data is next to the plugin folder, so that it can be inspected.
 const CONFIG: &str = r#"
 log = "warn"
 [breaker]
@@ -80,22 +84,22 @@ host = "../data"
 guest = "/data"
 "#;
 
-/// What the mounted folder of a guest that may write holds at most, in bytes, and so many entries.
+/// Maximum size in bytes and number of entries of the mounted folder of a guest with write access.
 const QUOTA: (u64, usize) = (4 << 20, 40);
 
-/// What guests keep at most, in bytes: `permissions.state.size`.
+/// Maximum size of the stored state, in bytes: `permissions.state.size`.
 const KEPT: u64 = 1 << 20;
 
-/// A server, and what it was like before the first guest.
+/// A server, and its initial resources.
 pub(crate) struct Stage {
     client: Client,
     folder: Folder,
     /// The port of the server that guests may call.
     port: u16,
-    /// Its memory, in KiB.
+    /// Its initial memory, in KiB.
     resident: u64,
     descriptors: u64,
-    /// How long pings took while guests ran.
+    /// Latencies of pings while guests ran.
     pings: Latencies,
 }
 
@@ -106,10 +110,11 @@ impl Stage {
         fs::write(folder.path("bystander.wasm"), Tiny::new(&["bystander"]).answer("here").build())?;
         fs::write(folder.beside("secret"), "hush")?;
         fs::write(folder.beside("toolbay.toml"), CONFIG)?;
-        // What is there when the server confines itself. The same folder must be there for every guest.
+        // The directory must exist when the server confines itself, and must stay the same for
+        // every guest.
         fs::create_dir(folder.beside("scratch"))?;
         fs::create_dir(folder.beside("data"))?;
-        // By default, the allocator keeps freed memory for later. This limits how much.
+        // By default, the allocator retains freed memory. This limits how much.
         let command = Toolbay::new(&folder).args(["serve"]).env("MALLOC_TRIM_THRESHOLD_", "65536");
         let mut client = Client::run(command)?;
         client.initialize(revision::SESSION)?;
@@ -123,11 +128,11 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Runs a guest, and checks the server meanwhile and afterwards. Returns how the call ended.
+    /// Runs a guest, and checks the server during and after the call. Returns how the call ended.
     ///
     /// # Errors
     ///
-    /// The server did not hold.
+    /// The server violated a property.
     pub(crate) fn run(&mut self, guest: &Guest, writes: bool) -> Result<String> {
         self.lay_out()?;
         let grant = GRANT.replace("PORT", &self.port.to_string());
@@ -136,7 +141,8 @@ impl Stage {
             (false, _) => "access = \"read\"\n".to_owned(),
         };
         fs::write(self.folder.path("guest.toml"), format!("{grant}{access}"))?;
-        // As installers do, so that no half of it is read.
+        // The file is renamed into place, as installers do, so that the server never reads a part
+        // of it.
         let staged = self.folder.beside("staged");
         fs::write(&staged, &guest.component)?;
         fs::rename(&staged, self.folder.path("guest.wasm"))?;
@@ -172,7 +178,7 @@ impl Stage {
         Ok(if message::is_error(&result) { kind } else { "ok".to_owned() })
     }
 
-    /// What is in the folder that guests may use, as it is for each of them.
+    /// Resets the contents of the mounted folder for the next guest.
     fn lay_out(&self) -> Result<()> {
         let data = self.folder.beside("data");
         empty(&data)?;
@@ -186,7 +192,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Whether the server holds no more than before the first guest. Calls let the allocator and the pool return memory.
+    /// Waits until the server uses no more resources than before the first guest. Calls let the
+    /// allocator and the pool release memory.
     fn is_as_before(&mut self) -> Result<()> {
         let (resident, descriptors) = (self.resident + GROWTH, self.descriptors);
         self.until("the server is as it was before", |stage| {
@@ -223,19 +230,19 @@ impl Stage {
         self.client.process().pid()
     }
 
-    /// The server's memory in KiB, without pages of files.
+    /// Returns the server's memory in KiB, without file pages.
     fn resident(&self) -> Result<u64> {
         let vitals = vitals(self.pid())?;
         Ok(vitals.resident.saturating_sub(vitals.files))
     }
 
-    /// The most memory since the peak was forgotten, in KiB.
+    /// Returns the peak memory since the last reset, in KiB.
     fn peak(&self) -> Result<u64> {
         let vitals = vitals(self.pid())?;
         Ok(vitals.peak.saturating_sub(vitals.files))
     }
 
-    /// Ends the server, which must end well, and must have answered pings in time.
+    /// Stops the server. It must exit successfully and must have responded to pings in time.
     pub(crate) fn end(mut self) -> Result<Latencies> {
         self.client.say_goodbye(DEADLINE)?;
         let kept = Toolbay::new(&self.folder).args(["state", "list", "--json"]).outcome("")?;
@@ -248,7 +255,7 @@ impl Stage {
             );
         }
         let most = self.pings.percentile(99.0);
-        // Fewer say nothing about one in a hundred.
+        // With fewer samples, the 99th percentile is meaningless.
         if self.pings.len() >= 1000 {
             ensure!(most <= PING, "one ping in a hundred took {most:?} or longer, expected at most {PING:?}");
         }
@@ -256,7 +263,7 @@ impl Stage {
     }
 }
 
-/// Removes everything in a folder, but not the folder.
+/// Removes all entries of a directory, but not the directory.
 fn empty(folder: &Path) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -265,7 +272,7 @@ fn empty(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Bytes of files and number of entries below a folder, without following links.
+/// Returns the number of bytes and of entries below a directory, without following links.
 fn held(folder: &Path) -> Result<(u64, usize)> {
     let mut all = (0, 0);
     for entry in fs::read_dir(folder)? {
@@ -282,7 +289,7 @@ fn held(folder: &Path) -> Result<(u64, usize)> {
     Ok(all)
 }
 
-/// The number of files below a folder.
+/// Returns the number of files below a directory.
 fn files(folder: &Path) -> Result<usize> {
     let mut count = 0;
     for entry in fs::read_dir(folder)? {

@@ -1,4 +1,4 @@
-//! Does what a hostile client does over HTTP. Whatever becomes of its connections is an ordinary end.
+//! Runs a hostile client over HTTP. Any end of its connections is acceptable.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -14,41 +14,41 @@ use crate::verdict::Verdict;
 /// The address of hostile clients.
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// How long the server may do nothing about a connection. Its own timeouts are a few seconds; a connection waits five
-/// seconds for a place.
+/// Maximum time that the server may ignore a connection. Its own timeouts are a few seconds, and a
+/// connection waits five seconds for a place.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The pause before a byte of a slow client.
+/// The pause before each byte of a slow client.
 const PAUSE: Duration = Duration::from_millis(15);
 
-/// Bytes that come one by one.
+/// Number of bytes that are sent one by one.
 const SINGLE: usize = 400;
 
-/// Events of a stream after which a client leaves.
+/// Number of stream events after which a client disconnects.
 const EVENTS: usize = 3;
 
-/// Requests that a client sends without reading anything.
+/// Number of requests that a client sends without reading responses.
 const UNREAD: usize = 2000;
 
-/// How often each end was met.
+/// Number of occurrences of each kind of end.
 pub(crate) type Ends = BTreeMap<String, u64>;
 
-/// A hostile client at work.
+/// A running hostile client.
 struct Attack<'a> {
     server: SocketAddr,
     verdict: &'a Verdict,
-    /// The id of the session that the server gave last.
+    /// The ID of the last session that the server created.
     session: String,
-    /// Connections that are open while others are used.
+    /// Connections that stay open while others are used.
     kept: Vec<Socket>,
     ends: Ends,
 }
 
-/// Does what the client of this visit does; returns how its connections and requests ended.
+/// Runs the client of this visit. Returns how its connections and requests ended.
 ///
 /// # Errors
 ///
-/// The server said what it must not say, or neither answered nor closed a connection.
+/// The server sent a forbidden message, or neither responded nor closed a connection.
 pub(crate) fn attack(server: SocketAddr, root: &str, visit: &Visit) -> Result<Ends> {
     let verdict = Verdict::new(root, visit.seed);
     let mut attack =
@@ -80,7 +80,8 @@ impl Attack<'_> {
         match step.manner {
             Manner::Polite => {
                 for (request, text) in step.requests.iter().zip(&texts) {
-                    // The server may have closed before it read all, and have said why.
+                    // The server may have closed the connection early, after a response with the
+                    // reason.
                     drop(socket.send(text));
                     if !self.next(&mut socket, request.is_head)? {
                         return Ok(());
@@ -135,7 +136,7 @@ impl Attack<'_> {
                 drop(socket.send(text));
                 self.kept.push(socket);
             }
-            // Is done above.
+            // This case is handled above.
             Manner::Crowd(..) => {}
         }
         Ok(())
@@ -155,7 +156,7 @@ impl Attack<'_> {
         sockets.into_iter().try_for_each(|socket| self.read(socket, request.is_head))
     }
 
-    /// Sends a byte at a time, until the server says or does something.
+    /// Sends one byte at a time, until the server responds or closes the connection.
     fn slowly(&mut self, mut socket: Socket, text: &[u8], request: &Request) -> Result<()> {
         let waits = socket.wait_for(PAUSE);
         for byte in text.iter().take(SINGLE) {
@@ -171,12 +172,12 @@ impl Attack<'_> {
         self.read(socket, request.is_head)
     }
 
-    /// Reads one reply, or what there is of it.
+    /// Reads one reply, or a part of it if the connection ends.
     fn read(&mut self, mut socket: Socket, is_head: bool) -> Result<()> {
         self.next(&mut socket, is_head).map(drop)
     }
 
-    /// Reads the next reply; false if no other can follow.
+    /// Reads the next reply. Returns false if no other reply can follow.
     fn next(&mut self, socket: &mut Socket, is_head: bool) -> Result<bool> {
         loop {
             match socket.arrived(is_head) {
@@ -196,7 +197,7 @@ impl Attack<'_> {
                 return Ok(false);
             }
             if let Err(ended) = socket.read() {
-                // What was cut off must be right as far as it goes.
+                // A truncated reply must be valid as far as it was received.
                 if let Ok(Some(begun)) = socket.begun() {
                     self.judge(&begun, is_head)?;
                 }
@@ -214,7 +215,7 @@ impl Attack<'_> {
         Ok(())
     }
 
-    /// An end of a connection that is not the client's doing.
+    /// Records an end of a connection that the client did not cause.
     fn end(&mut self, ended: &Ended) -> Result<()> {
         match ended {
             Ended::Closed => self.count("closed"),
@@ -230,7 +231,7 @@ impl Attack<'_> {
     }
 }
 
-/// So many of a hundred parts of a text.
+/// Returns the first `part` percent of a text.
 fn cut(text: &[u8], part: u8) -> &[u8] {
     text.get(..text.len() * usize::from(part) / 100).unwrap_or(text)
 }

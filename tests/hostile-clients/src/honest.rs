@@ -1,4 +1,4 @@
-//! An honest client over HTTP, which gets what it asks for, whatever others do.
+//! An honest client over HTTP, which must be served regardless of other clients.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -10,10 +10,11 @@ use toolbay_testkit::{Ended, Reply, Signal, Socket, message, revision};
 use crate::plugins::large;
 use crate::verdict::HUSH;
 
-/// The address of honest clients. What others have is counted for theirs.
+/// The address of honest clients. It differs from the one of hostile clients, so that per-address
+/// limits are separate.
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
-/// How long an answer may take. Alone, it takes a millisecond.
+/// Maximum time until a response. On an idle server, it takes a millisecond.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The time between two requests.
@@ -23,13 +24,13 @@ const PAUSE: Duration = Duration::from_millis(3);
 #[derive(Debug)]
 pub(crate) struct Honest {
     server: SocketAddr,
-    /// A word of its own.
+    /// Its unique name.
     name: String,
     socket: Option<Socket>,
-    /// The id of its session.
+    /// The ID of its session.
     session: Option<String>,
     asked: u64,
-    /// The longest that an answer took.
+    /// The longest time until a response.
     pub(crate) slowest: Duration,
 }
 
@@ -39,7 +40,7 @@ impl Honest {
         Self { server, name, socket: None, session: None, asked: 0, slowest: Duration::ZERO }
     }
 
-    /// Asks for everything in turn until it is over, and ends its session.
+    /// Sends all kinds of requests repeatedly until the signal, then ends its session.
     pub(crate) fn go_on(&mut self, over: &Signal<bool>) -> Result<u64> {
         let began = self.asked;
         while !over.wait_until(PAUSE, |over| *over) {
@@ -49,7 +50,8 @@ impl Honest {
         Ok(self.asked - began)
     }
 
-    /// Makes the server as large as it gets without hostile clients. What comes of the calls does not matter.
+    /// Makes the server reach its maximum size without hostile clients. The results of the calls
+    /// are ignored.
     pub(crate) fn warm_up(&mut self) -> Result<()> {
         for (tool, arguments) in large() {
             self.result("tools/call", json!({"name": tool, "arguments": arguments}), None)?;
@@ -57,7 +59,7 @@ impl Honest {
         self.ask()
     }
 
-    /// Asks for everything once.
+    /// Sends each kind of request once.
     pub(crate) fn ask(&mut self) -> Result<()> {
         self.without_session().context("an honest client without a session")?;
         self.in_session().context("an honest client in a session")
@@ -91,7 +93,7 @@ impl Honest {
         Ok(())
     }
 
-    /// Begins a session.
+    /// Starts a session.
     fn begin(&mut self) -> Result<String> {
         let hello = message::request(self.id(), "initialize", &message::hello(revision::SESSION));
         let reply = self.exchange("POST", "", &hello.to_string())?;
@@ -118,7 +120,7 @@ impl Honest {
         format!("{}{}", self.name, self.asked)
     }
 
-    /// The result of a request, in a session or without one.
+    /// Returns the result of a request, in a session or without one.
     fn result(&mut self, method: &str, params: Value, session: Option<&str>) -> Result<Value> {
         let id = self.id();
         let named = params.get("name").and_then(Value::as_str).map(|name| format!("Mcp-Name: {name}\r\n"));
@@ -140,7 +142,7 @@ impl Honest {
         message::answer(answer)?.with_context(|| method.to_owned())
     }
 
-    /// Sends a request, and reads its reply, which may be a stream.
+    /// Sends a request and reads its reply, which may be a stream.
     fn exchange(&mut self, method: &str, headers: &str, body: &str) -> Result<Reply> {
         let length = body.len();
         let text = format!(
@@ -155,7 +157,7 @@ impl Honest {
             None => self.connect()?,
         };
         let mut reply = send(&mut socket, &text);
-        // The server may have closed a connection that was not used for a while.
+        // The server may have closed a connection that was idle for a while.
         if was_kept && matches!(reply, Err(Ended::Closed | Ended::Broken(_))) {
             socket = self.connect()?;
             reply = send(&mut socket, &text);

@@ -4,10 +4,10 @@ use fastrand::Rng;
 
 use crate::text::Text;
 
-/// How many bytes something has, about, and how often.
+/// Approximate sizes in bytes, with their weights.
 const SIZES: [(usize, u32); 6] = [(20, 8), (700, 4), (9000, 4), (200_000, 3), (1_200_000, 2), (4_300_000, 1)];
 
-/// Depths of nesting; 128 is the deepest that JSON may be.
+/// Depths of nesting; 128 is the maximum that is accepted.
 const DEPTHS: [usize; 7] = [2, 64, 127, 128, 129, 5000, 900_000];
 
 const NUMBERS: [&str; 16] = [
@@ -48,7 +48,7 @@ const STRINGS: [&[u8]; 14] = [
 
 const PLAIN: [&str; 6] = ["null", "true", "false", "{}", "[]", "\"x\""];
 
-/// One of these, each as often as its weight says.
+/// Returns a random element, chosen by weight.
 pub(crate) fn weighted<T: Copy + Default>(random: &mut Rng, from: &[(T, u32)]) -> T {
     let all: u32 = from.iter().map(|(_, weight)| weight).sum();
     let mut at = random.u32(..all);
@@ -61,7 +61,7 @@ pub(crate) fn weighted<T: Copy + Default>(random: &mut Rng, from: &[(T, u32)]) -
     T::default()
 }
 
-/// A number of bytes.
+/// Returns a random size in bytes.
 fn size(random: &mut Rng) -> usize {
     weighted(random, &SIZES)
 }
@@ -70,7 +70,7 @@ fn pick<T: Copy>(random: &mut Rng, from: &[T]) -> Option<T> {
     random.choice(from).copied()
 }
 
-/// Any value.
+/// Returns a random value.
 pub(crate) fn odd(random: &mut Rng) -> Text {
     match random.u8(..12) {
         0 | 1 => Text::new(pick(random, &PLAIN).unwrap_or_default()),
@@ -81,12 +81,12 @@ pub(crate) fn odd(random: &mut Rng) -> Text {
         8 => many(random),
         9 => members(random),
         10 => Text::new(r#"{"a":1,"a":2,"":{"":{"":3}}}"#),
-        // A number that is longer than any machine's.
+        // A number that is longer than any machine type.
         _ => Text::new("1").then(Text::repeated("0", size(random).min(200_000))),
     }
 }
 
-/// The inside of a string.
+/// Returns the content of a string.
 pub(crate) fn long(random: &mut Rng) -> Text {
     let piece = pick(random, &["x", "\\n", "\\u0000", "é", "😀", "\\\\\\\"", "a b"]).unwrap_or_default();
     Text::repeated(piece, size(random) / piece.len().max(1))
@@ -98,7 +98,7 @@ fn deep(random: &mut Rng) -> Text {
         0 => Text::repeated("[", depth).then(Text::repeated("]", depth)),
         1 => Text::repeated("{\"a\":", depth).and("0").then(Text::repeated("}", depth)),
         2 => Text::repeated("[{\"\":", depth / 2).and("0").then(Text::repeated("}]", depth / 2)),
-        // Without an end.
+        // The brackets are never closed.
         _ => Text::repeated("[", depth),
     }
 }
@@ -114,7 +114,7 @@ fn members(random: &mut Rng) -> Text {
     Text::new("{").then(Text::numbered("\"", after, size(random) / (after.len() + 6))).and("\"z\":0}")
 }
 
-/// Something that is not JSON.
+/// Returns text that is not valid JSON.
 pub(crate) fn broken(random: &mut Rng) -> Text {
     const BROKEN: [&[u8]; 16] = [
         b"",
@@ -137,7 +137,8 @@ pub(crate) fn broken(random: &mut Rng) -> Text {
     if random.u8(..4) == 0 { odd(random) } else { Text::new(pick(random, &BROKEN).unwrap_or_default()) }
 }
 
-/// An object with these members, one of which is often not what it should be. Also says whether it is as given.
+/// Returns an object with these members, one of which is often replaced by an unexpected value, and
+/// whether it is unchanged.
 pub(crate) fn object(random: &mut Rng, mut members: Vec<(&str, Text)>, rate: u32) -> (Text, bool) {
     let is_odd = random.u32(..100) < rate && !members.is_empty();
     if is_odd {

@@ -33,10 +33,11 @@ use self::pipe::Pipe;
 use self::session::{Talk, Visit};
 use self::web::Web;
 
-/// Clients between two looks at what the server holds.
+/// Number of clients between two checks of the server's resources.
 const ROUND: u64 = 32;
 
-/// Clients after which a new server is started, over HTTP and over standard input and output in turn.
+/// Number of clients after which a new server is started, alternating between HTTP and standard
+/// input and output.
 const STAGE: u64 = 256;
 
 /// Run clients that attack the server in random ways, several at once. The server may not exceed the memory that its
@@ -71,7 +72,7 @@ fn run(options: &Options) -> Result<()> {
         Some(server) => server.clone(),
         None => Builder::new(&Workspace::load()?).server(options.profile)?,
     };
-    // Small enough to be typed.
+    // A short seed is easy to type.
     let first = options.seed.unwrap_or_else(|| u64::from(fastrand::u32(..)));
     let last = options.clients.map_or(u64::MAX, |most| first.saturating_add(most));
     println!("seed {first}");
@@ -79,7 +80,7 @@ fn run(options: &Options) -> Result<()> {
     let mut ends: BTreeMap<&str, Ends> = BTreeMap::new();
     let mut seed = first;
     while seed < last && began.elapsed() < options.time {
-        // What a seed stands for does not depend on where the run began.
+        // The stages are aligned, so that a seed does not depend on the start of the run.
         let stage = seed..last.min((seed / STAGE + 1) * STAGE);
         let is_web = (seed / STAGE).is_multiple_of(2);
         let ends = ends.entry(if is_web { "HTTP" } else { "standard input and output" }).or_default();
@@ -94,7 +95,7 @@ fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Lets the clients of these seeds visit a server; returns the seed after the last.
+/// Runs the clients of these seeds against a server. Returns the seed after the last.
 fn over_http(server: &Path, seeds: Range<u64>, ends: &mut Ends, more: impl Fn() -> bool) -> Result<u64> {
     let mut web = Web::set(server)?;
     let (first, mut next) = (seeds.start, seeds.start);
@@ -109,7 +110,7 @@ fn over_http(server: &Path, seeds: Range<u64>, ends: &mut Ends, more: impl Fn() 
     Ok(next)
 }
 
-/// The same over standard input and output.
+/// Like [`over_http`], for standard input and output.
 fn over_pipe(server: &Path, seeds: Range<u64>, ends: &mut Ends, more: impl Fn() -> bool) -> Result<u64> {
     let mut pipe = Pipe::set(server)?;
     let (first, mut next) = (seeds.start, seeds.start);

@@ -1,4 +1,4 @@
-//! Messages of a client: of every method and revision, right and wrong.
+//! Valid and invalid client messages of every method and revision.
 
 use fastrand::Rng;
 use serde_json::{Value, json};
@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use crate::json::{broken, long, object, odd, weighted};
 use crate::text::Text;
 
-/// The revisions with sessions; two that nobody supports.
+/// The revisions with sessions, and two unsupported ones.
 const SESSIONS: [&str; 6] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2027-01-01", "latest"];
 
 /// The revision that each request states itself.
 pub(crate) const STATELESS: &str = "2026-07-28";
 
-/// Methods, and how often each is chosen.
+/// The methods, with their weights.
 const METHODS: [(&str, u32); 24] = [
     ("tools/call", 14),
     ("tools/list", 6),
@@ -40,10 +40,10 @@ const METHODS: [(&str, u32); 24] = [
     ("rpc.discover", 1),
 ];
 
-/// The tools in the folder, and one that is not there.
+/// The tools in the folder, and one that does not exist.
 pub(crate) const TOOLS: [&str; 7] = ["echo", "bystander", "spin", "crash", "strict", "header", "nobody"];
 
-/// How often something in a message is odd, in percent.
+/// Probability that a part of a message is malformed, in percent.
 const ODD: u32 = 9;
 
 /// A message.
@@ -55,21 +55,22 @@ pub(crate) struct Message {
     pub(crate) tool: Option<String>,
     /// The arguments of a call that are repeated in headers.
     pub(crate) region: Option<String>,
-    /// Whether it states its own revision.
+    /// True if it states its own revision.
     pub(crate) is_stateless: bool,
-    /// The id, if the message is a request that must be answered, provided that it is JSON.
+    /// The ID, if the message is a request that must get a response, provided that it is valid
+    /// JSON.
     pub(crate) id: Option<Value>,
 }
 
-/// Writes the messages of one client.
+/// Generates the messages of one client.
 #[derive(Debug)]
 pub(crate) struct Writer {
     pub(crate) random: Rng,
-    /// A word that stands in the texts and ids of this client alone.
+    /// A word that occurs in the texts and IDs of this client only.
     mark: String,
-    /// The ids so far.
+    /// The IDs used so far.
     ids: Vec<Value>,
-    /// Those that were used once, and not cancelled.
+    /// The IDs that were used exactly once and not cancelled.
     single: Vec<Value>,
 }
 
@@ -78,22 +79,22 @@ impl Writer {
         Self { random: Rng::with_seed(seed), mark: mark(seed), ids: Vec::new(), single: Vec::new() }
     }
 
-    /// A word out of these.
+    /// Returns a random element.
     pub(crate) fn one_of<T: Copy + Default>(&mut self, from: &[T]) -> T {
         self.random.choice(from).copied().unwrap_or_default()
     }
 
-    /// Whether this happens, which it does in so many of a hundred cases.
+    /// Returns true with this probability, in percent.
     pub(crate) fn chance(&mut self, percent: u32) -> bool {
         self.random.u32(..100) < percent
     }
 
-    /// Whether nothing but its own message uses this id.
+    /// Returns whether exactly one message uses this ID.
     pub(crate) fn is_single(&self, id: &Value) -> bool {
         self.single.contains(id)
     }
 
-    /// A handshake that works.
+    /// Returns a valid handshake.
     pub(crate) fn initialize(&mut self) -> Message {
         let revision = self.one_of(SESSIONS.get(..4).unwrap_or_default());
         let params =
@@ -104,7 +105,7 @@ impl Writer {
         Message { text: Text::new(text), method, id: Some(id), ..Message::default() }
     }
 
-    /// Any message.
+    /// Returns a random message.
     pub(crate) fn message(&mut self, may_be_stateless: bool) -> Message {
         if self.chance(5) {
             let text = broken(&mut self.random);
@@ -128,17 +129,17 @@ impl Writer {
         }
         let (text, as_given) = object(&mut self.random, members, ODD);
         message.text = text;
-        // A subscription is answered when it ends.
+        // A subscription gets its response only when it ends.
         message.id = id.filter(|_| as_given && method != "subscriptions/listen");
         message
     }
 
-    /// Several messages in one.
+    /// Returns a batch of messages.
     pub(crate) fn batch(&mut self) -> Message {
         let count = self.one_of(&[1, 2, 5, 30, 99, 100, 101]);
         let mut text = Text::new("[");
         for n in 0..count {
-            // Long ones come alone.
+            // Long messages are not batched.
             let message = if self.chance(20) {
                 self.message(false).text
             } else {
@@ -146,22 +147,22 @@ impl Writer {
             };
             text = text.and(if n > 0 { "," } else { "" }).then(message);
         }
-        // What is in it may be answered together, or not at all.
+        // The messages of the batch may get one response together, or none.
         self.single.clear();
         Message { text: text.and("]"), ..Message::default() }
     }
 
-    /// An answer to a request that the server never sent.
+    /// Returns a response to a request that the server never sent.
     fn response(&mut self) -> Message {
         let (_, id) = self.id();
         let members = vec![("jsonrpc", Text::new("\"2.0\"")), ("id", id), ("result", Text::new("{}"))];
         Message { text: object(&mut self.random, members, 30).0, ..Message::default() }
     }
 
-    /// An id that was not used before, and its text.
+    /// Returns an unused ID and its text.
     fn fresh(&mut self) -> (Value, String) {
         let n = self.ids.len();
-        // Small numbers belong to the honest client over standard input and output.
+        // The honest client over standard input and output uses small numbers.
         let id = if self.random.bool() {
             json!(4_000_000_000_000_u64 + n as u64)
         } else {
@@ -185,14 +186,14 @@ impl Writer {
         (Some(id), Text::new(text))
     }
 
-    /// An id that was used before. Whoever uses it can no longer be told from the first.
+    /// Returns a used ID. The requests with this ID can no longer be distinguished.
     fn known(&mut self) -> Option<Value> {
         let id = self.random.choice(&self.ids).cloned()?;
         self.single.retain(|single| *single != id);
         Some(id)
     }
 
-    /// The parameters of a method.
+    /// Returns the parameters of a method.
     fn params(&mut self, message: &mut Message) -> Text {
         let quoted = |text: &str| Text::new(json!(text).to_string());
         let mut members = match message.method.as_str() {
@@ -326,12 +327,12 @@ impl Writer {
     }
 }
 
-/// A word that stands in what this client sends, and in no other's.
+/// Returns a word that occurs only in the messages of the client with this seed.
 pub(crate) fn mark(seed: u64) -> String {
     format!("{MARK}{seed}.")
 }
 
-/// The beginning of every mark.
+/// The prefix of every mark.
 pub(crate) const MARK: &str = "hostile-";
 
 #[cfg(test)]
@@ -362,7 +363,7 @@ mod tests {
             let message = writer.message(true);
             let Some(id) = message.id else { continue };
             let value: Value = serde_json::from_slice(&message.text.bytes("")).unwrap_or(Value::Null);
-            // Arguments may be broken on purpose.
+            // Arguments may be malformed on purpose.
             if !value.is_null() {
                 assert_eq!(value["id"], id, "{}", message.text);
                 found += 1;

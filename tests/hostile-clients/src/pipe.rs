@@ -1,4 +1,5 @@
-//! A server over standard input and output, whose only client sends hostile lines, and asks something after each.
+//! A server over standard input and output, whose only client sends hostile lines with an honest
+//! request after each.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,16 +19,16 @@ use crate::session::{Line, Talk, repeated};
 use crate::verdict::Verdict;
 use crate::watch::Watch;
 
-/// The longest line that the server reads.
+/// Maximum length of a line that the server reads, in bytes.
 const LONGEST: usize = 4 << 20;
 
-/// What the server may grow by beyond its requests, in KiB.
+/// Maximum growth of the server beyond its requests, in KiB.
 const MARGIN: u64 = 32 << 10;
 
-/// How often the client asks for everything before the server counts as warm.
+/// Number of times that the client sends all requests to warm up the server.
 const WARM_UP: usize = 20;
 
-/// What the connection hands on: messages that answer no honest request.
+/// Receives the messages that are not responses to honest requests.
 type Others = Receiver<Arrived<Result<Value, String>>>;
 
 /// A server over standard input and output.
@@ -63,11 +64,11 @@ impl Pipe {
         Ok(Self { connection, others, log, folder, watch, slowest: Duration::ZERO })
     }
 
-    /// Lets the client send what these talks say, one after the other, and looks after the server.
+    /// Sends the lines of these talks, one after the other, and checks the server.
     ///
     /// # Errors
     ///
-    /// The server did not hold.
+    /// The server violated a property.
     pub(crate) fn round(&mut self, talks: &[Talk]) -> Result<Ends> {
         let log = self.log.clone();
         self.attacked(talks).with_context(|| format!("the server's log ends:\n{}", log.tail(20)))
@@ -93,7 +94,7 @@ impl Pipe {
         let verdict = Verdict::of_all(&self.folder.root().display().to_string());
         let mailbox = self.connection.mailbox();
         let mut open = Vec::new();
-        // Late answers are for the one that asked, who has gone.
+        // Late responses belong to the previous talk, which has ended.
         self.others.try_iter().for_each(drop);
         for line in &talk.lines {
             let bytes = line.text.bytes("none");
@@ -104,7 +105,8 @@ impl Pipe {
         ask(&self.connection, &mailbox, true)?;
         let deadline = Instant::now() + PATIENCE;
         loop {
-            // Those that came meanwhile, and then those for which one must wait.
+            // The first iterations read messages that have already arrived, the later ones wait for
+            // missing responses.
             let wait =
                 if open.is_empty() { Duration::ZERO } else { deadline.saturating_duration_since(Instant::now()) };
             let Ok(Arrived { what, .. }) = self.others.recv_timeout(wait) else { break };
@@ -120,7 +122,7 @@ impl Pipe {
         Ok(())
     }
 
-    /// Sends a line. A server that does not read is killed, which makes it an error.
+    /// Sends a line. A server that does not read is killed, which causes an error.
     fn send(&self, line: &Line, mut bytes: Vec<u8>) -> Result<()> {
         bytes.retain(|byte| *byte != b'\n');
         bytes.push(b'\n');
@@ -129,7 +131,7 @@ impl Pipe {
         thread::scope(|threads| {
             threads.spawn(|| {
                 if !done.wait_until(PATIENCE, |done| *done) {
-                    // If that fails, it has ended, which is seen as well.
+                    // This fails if the server has exited, which is detected elsewhere.
                     drop(Command::new("kill").args(["-KILL", &process.pid().to_string()]).status());
                 }
             });
@@ -139,7 +141,7 @@ impl Pipe {
         })
     }
 
-    /// Ends the server while calls run. It must end well. Returns what is worth knowing of it.
+    /// Stops the server while calls run. It must exit successfully. Returns a summary.
     pub(crate) fn end(mut self) -> Result<String> {
         let (connection, others) = (&self.connection, &self.others);
         let mailbox = connection.mailbox();
@@ -160,7 +162,8 @@ impl Pipe {
     }
 }
 
-/// Asks what any client may ask, whatever it sent before: a ping, and calls if wanted. Returns how long the ping took.
+/// Sends honest requests, which must work after any hostile line: a ping, and with `calls` also
+/// calls. Returns the duration of the ping.
 fn ask(connection: &Connection, mailbox: &Mailbox<'_>, calls: bool) -> Result<Duration> {
     let began = Instant::now();
     let pong = answer(mailbox, mailbox.request("ping", &json!({}))?).context("ping")?;
@@ -172,13 +175,13 @@ fn ask(connection: &Connection, mailbox: &Mailbox<'_>, calls: bool) -> Result<Du
     Ok(took)
 }
 
-/// Calls a tool, which gives back what it is given.
+/// Calls a tool, which returns its arguments.
 fn call(connection: &Connection, mailbox: &Mailbox<'_>) -> Result<()> {
     let began = Instant::now();
     loop {
         let said = json!({"said": format!("{}", connection.books().asked())});
         let result = answer(mailbox, mailbox.call("echo", &said)?).context("echo")?;
-        // The client's own calls may have all of its places for a while.
+        // The client's own calls may occupy all of its queue places for a while.
         if message::error_kind(&result) == Some("busy") && began.elapsed() < PATIENCE {
             continue;
         }
@@ -189,7 +192,7 @@ fn call(connection: &Connection, mailbox: &Mailbox<'_>) -> Result<()> {
     }
 }
 
-/// The result of an honest request.
+/// Returns the result of an honest request.
 fn answer(mailbox: &Mailbox<'_>, asked: u64) -> Result<Value> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -202,12 +205,12 @@ fn answer(mailbox: &Mailbox<'_>, asked: u64) -> Result<Value> {
     }
 }
 
-/// Whether this is JSON that the server reads.
+/// Returns whether this is JSON that the server accepts.
 fn must_be_answered(line: &[u8]) -> bool {
     line.len() <= LONGEST && serde_json::from_slice::<&RawValue>(line).is_ok()
 }
 
-/// What kind of message this is.
+/// Returns the kind of a message.
 fn kind(message: &Value) -> String {
     if message.is_array() {
         return "batch".to_owned();

@@ -1,4 +1,4 @@
-//! What the servers here offer, and the small limits with which many clients run in a short time.
+//! The plugins of the servers, and small limits so that many clients run in a short time.
 
 use std::fs;
 use std::path::Path;
@@ -7,19 +7,19 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use toolbay_testkit::{Folder, Program, Tiny, Tool, Toolbay};
 
-/// Bytes of all requests, in KiB.
+/// Budget for the bytes of all requests, in KiB.
 pub(crate) const REQUESTS: u64 = 64 << 10;
 
-/// The part of it that one caller over HTTP may have, in KiB.
+/// The share of one HTTP caller in this budget, in KiB.
 pub(crate) const OWN: u64 = REQUESTS / 4;
 
-/// Bytes that one caller may have kept in streams that it can resume, in KiB: a quarter of `http.resume_size`.
+/// Buffered bytes of one caller's resumable streams, in KiB: a quarter of `http.resume_size`.
 pub(crate) const RESUMABLE: u64 = (8 << 10) / 4;
 
-/// Connections of one address, with those that wait for a place.
+/// Maximum number of connections of one address, including queued ones.
 pub(crate) const CONNECTIONS: u64 = 48 + 32;
 
-/// Bytes of the list of tools, about, in KiB: what a connection may have ready to be sent.
+/// Approximate size of the list of tools, in KiB, which a connection may have buffered for sending.
 pub(crate) const LIST: u64 = 200;
 
 const CONFIG: &str = r#"
@@ -59,17 +59,17 @@ write_timeout = "500ms"
 resume_size = "8MiB"
 "#;
 
-/// Arguments that take long to check.
+/// A schema for which arguments are slow to check.
 const STRICT: &str = r#"{"type": "object", "required": ["text"], "properties": {
     "text": {"type": "string", "pattern": "^(a+)+$", "maxLength": 2000000},
     "list": {"type": "array", "uniqueItems": true, "items": {"type": ["array", "integer"]}}},
     "patternProperties": {"^x(a|b)*y$": {"type": "integer"}}, "additionalProperties": false}"#;
 
-/// An argument that a header repeats.
+/// A schema with an argument that is repeated in a header.
 const HEADER: &str = r#"{"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}"#;
 
-/// Calls, by a tool and arguments, that make the server hold what it keeps for later: room for a long message, and what
-/// checks need.
+/// Returns calls, as tools and arguments, that fill the server's caches and pools: buffers for a
+/// long message, and memory for checks.
 pub(crate) fn large() -> [(&'static str, Value); 3] {
     let lists = vec![json!([[]]); 30_000];
     [
@@ -79,7 +79,7 @@ pub(crate) fn large() -> [(&'static str, Value); 3] {
     ]
 }
 
-/// A folder for a server, with all plugins in it.
+/// Creates a folder for a server, with all plugins in it.
 pub(crate) fn folder(server: &Path) -> Result<Folder> {
     let folder = Folder::make(&Program::new(server), "toolbay-hostile-clients-")?;
     let put = |name: &str, component: Vec<u8>| fs::write(folder.path(&format!("{name}.wasm")), component);
@@ -95,8 +95,8 @@ pub(crate) fn folder(server: &Path) -> Result<Folder> {
     Ok(folder)
 }
 
-/// A server on the folder.
+/// Returns a server for the folder.
 pub(crate) fn serve(folder: &Folder, arguments: &[&str]) -> Toolbay {
-    // By default, the allocator keeps freed memory for later. This limits how much.
+    // By default, the allocator retains freed memory. This limits how much.
     Toolbay::new(folder).args(["serve"]).args(arguments).env("MALLOC_TRIM_THRESHOLD_", "65536")
 }

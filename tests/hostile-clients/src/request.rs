@@ -1,10 +1,10 @@
-//! Requests over HTTP: a message with its headers, and what can be wrong about them.
+//! HTTP requests: a message with its headers, valid or malformed.
 
 use crate::json::odd;
 use crate::message::{Message, STATELESS, Writer};
 use crate::text::Text;
 
-/// Targets of requests that are no POST of a message.
+/// Targets of requests other than a POST of a message.
 const TARGETS: [&str; 16] = [
     "/mcp",
     "/mcp?x=%ff",
@@ -28,7 +28,7 @@ const METHODS: [&str; 10] = ["GET", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH",
 
 const VERSIONS: [&str; 6] = ["HTTP/1.0", "HTTP/0.9", "HTTP/2.0", "HTTP/9.9", "http/1.1", ""];
 
-/// Values of headers that are wrong in most of them.
+/// Header values that are invalid in most headers.
 const VALUES: [&[u8]; 12] = [
     b"",
     b" ",
@@ -44,18 +44,18 @@ const VALUES: [&[u8]; 12] = [
     b"\x01",
 ];
 
-/// Ids from which a client resumes a stream: of streams that may exist, and of none.
+/// Event IDs from which a client resumes a stream: valid, unknown and malformed ones.
 const EVENT_IDS: [&str; 9] = ["0-0", "0-1", "1-0", "1-1", "2-3", "7-18446744073709551615", "-", "1-", "1-2-3"];
 
 /// A request over HTTP.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) text: Text,
-    /// Whether its reply has no body.
+    /// True if its reply has no body.
     pub(crate) is_head: bool,
 }
 
-/// A request with this message, as an honest client sends it.
+/// Returns a valid request with this message.
 pub(crate) fn honest(message: Message) -> Request {
     let headers = headers(&message);
     let length = message.text.bytes("").len();
@@ -64,7 +64,7 @@ pub(crate) fn honest(message: Message) -> Request {
 }
 
 impl Writer {
-    /// Any request.
+    /// Returns a random request.
     pub(crate) fn request(&mut self) -> Request {
         if self.chance(12) {
             return self.bare();
@@ -80,7 +80,7 @@ impl Writer {
         Request { text: self.framed(head, message.text), is_head: false }
     }
 
-    /// A request without a message: the stream of a session, its end, and what is not served.
+    /// Returns a request without a message: the stream of a session, its end, or an unknown target.
     fn bare(&mut self) -> Request {
         let method = if self.chance(60) { self.one_of(&["GET", "GET", "DELETE"]) } else { self.one_of(&METHODS) };
         let target = if self.chance(60) { "/mcp" } else { self.one_of(&TARGETS) };
@@ -99,7 +99,7 @@ impl Writer {
         Request { text, is_head: method == "HEAD" }
     }
 
-    /// Makes one of the headers wrong, or adds one.
+    /// Makes one of the headers invalid, or adds one.
     fn spoil(&mut self, headers: &mut Vec<(&'static str, Text)>) {
         let at = self.random.usize(..headers.len());
         let value = if self.chance(15) {
@@ -127,7 +127,7 @@ impl Writer {
                 ),
             ),
             5 => {
-                // Many small ones; a hundred is the most that the server takes.
+                // Many small headers. The server accepts at most a hundred.
                 let count = self.one_of(&[90, 101, 3000]);
                 headers.push(("X", Text::new("a").then(Text::numbered("\r\nX-", ": b", count))));
             }
@@ -139,7 +139,7 @@ impl Writer {
         }
     }
 
-    /// A head with its body, whose length is right most of the time.
+    /// Joins a head with its body. The stated length is correct most of the time.
     fn framed(&mut self, head: Text, body: Text) -> Text {
         let length = body.bytes("").len();
         if self.chance(70) {
@@ -162,7 +162,7 @@ impl Writer {
         head.and(lengths).and("\r\n").then(body)
     }
 
-    /// A body in one chunk or many, which may be broken.
+    /// Encodes a body in one chunk or many, which may be malformed.
     fn chunked(&mut self, head: Text, body: Text, length: usize) -> Text {
         let encoding =
             self.one_of(&["chunked", "chunked", "chunked", "Chunked", "gzip, chunked", "chunked, gzip", "x"]);
@@ -181,7 +181,7 @@ impl Writer {
         }
     }
 
-    /// A request that never becomes one.
+    /// Returns bytes that are not an HTTP request.
     pub(crate) fn noise(&mut self) -> Request {
         const NOISE: [&[u8]; 8] = [
             b"\r\n\r\n\r\n",
@@ -202,7 +202,7 @@ impl Writer {
     }
 }
 
-/// The headers that belong to a message.
+/// Returns the headers of a message.
 fn headers(message: &Message) -> Vec<(&'static str, Text)> {
     let mut headers = vec![
         ("Host", Text::new("localhost")),
@@ -220,7 +220,7 @@ fn headers(message: &Message) -> Vec<(&'static str, Text)> {
     headers
 }
 
-/// The first line and the headers; what ends the head is not in it.
+/// Returns the request line and the headers, without the blank line that ends the head.
 fn head(method: &str, target: &str, version: &str, headers: Vec<(&str, Text)>) -> Text {
     let mut text = Text::new(format!("{method} {target} {version}\r\n"));
     for (name, value) in headers {

@@ -1,4 +1,4 @@
-//! What one hostile client does, made from a seed.
+//! The actions of one hostile client, generated from a seed.
 
 use std::fmt;
 
@@ -8,43 +8,44 @@ use crate::message::Writer;
 use crate::request::{Request, honest};
 use crate::text::Text;
 
-/// Steps of a client over HTTP.
+/// Number of steps of a client over HTTP.
 const STEPS: std::ops::RangeInclusive<usize> = 1..=6;
 
-/// Lines of a client over standard input and output.
+/// Number of lines of a client over standard input and output.
 const LINES: std::ops::RangeInclusive<usize> = 1..=12;
 
-/// Characters of a text that are shown of its beginning, and of its end.
+/// Number of characters that are shown of the start and of the end of a text.
 const SHOWN: usize = 700;
 
-/// How a client treats a connection.
+/// The behaviour of a client on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// It reads the reply to each request before it sends the next.
+    /// Reads the reply to each request before it sends the next.
     Polite,
-    /// It sends all at once, and then reads.
+    /// Sends all requests at once, and then reads.
     Pipelined,
-    /// The first bytes come one by one.
+    /// Sends the first bytes one by one.
     Bytewise,
-    /// The same, with a pause before each, until the server has had enough.
+    /// Like `Bytewise`, with a pause before each byte, until the server closes the connection.
     Slow,
-    /// It sends so many of a hundred parts, and waits for what the server does.
+    /// Sends this percentage of the bytes, and waits for the server.
     Part(u8),
-    /// It closes its sending side after the request, and reads.
+    /// Closes its sending side after the request, and reads.
     HalfClosed,
-    /// It sends the same again and again, and reads nothing.
+    /// Sends the same request repeatedly, and reads nothing.
     Deaf,
-    /// It sends so many of a hundred parts, and resets the connection.
+    /// Sends this percentage of the bytes, and resets the connection.
     Reset(u8),
-    /// It sends all, and closes the connection.
+    /// Sends everything, and closes the connection.
     Leaves,
-    /// It sends all, and keeps the connection while it does something else.
+    /// Sends everything, and keeps the connection open during later steps.
     Kept,
-    /// It opens so many connections, and sends so many of a hundred parts on each before it reads.
+    /// Opens this number of connections, and sends this percentage of the bytes on each before it
+    /// reads.
     Crowd(u8, u8),
 }
 
-/// What a client does with one connection.
+/// The actions of a client on one connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) manner: Manner,
@@ -62,9 +63,9 @@ pub(crate) struct Visit {
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     pub(crate) text: Text,
-    /// The bytes of it that are sent before the rest.
+    /// Number of bytes that are sent before the rest.
     pub(crate) first: usize,
-    /// The id of the request, if it must be answered, provided that it is JSON.
+    /// The ID of the request, if it must get a response, provided that it is valid JSON.
     pub(crate) id: Option<Value>,
 }
 
@@ -76,11 +77,11 @@ pub(crate) struct Talk {
 }
 
 impl Visit {
-    /// The visit of this seed.
+    /// Generates the visit of this seed.
     pub(crate) fn new(seed: u64) -> Self {
         let mut writer = Writer::new(seed);
         let mut steps = Vec::new();
-        // Otherwise most clients would have no session.
+        // Without this, most clients would have no session.
         if writer.chance(60) {
             let hello = writer.initialize();
             let requests = vec![honest(hello)];
@@ -100,7 +101,7 @@ impl Visit {
 }
 
 fn request(writer: &mut Writer, manner: Manner) -> Request {
-    // Who does not read wants much to be sent.
+    // A client that never reads should mostly request large responses.
     if manner == Manner::Deaf && writer.chance(70) {
         let mut message = writer.message(true);
         while message.method != "tools/list" || !message.is_stateless || message.id.is_none() {
@@ -136,7 +137,7 @@ fn manner(writer: &mut Writer) -> Manner {
 }
 
 impl Talk {
-    /// The talk of this seed.
+    /// Generates the talk of this seed.
     pub(crate) fn new(seed: u64) -> Self {
         let mut writer = Writer::new(seed);
         let count = writer.random.usize(LINES);
@@ -177,7 +178,7 @@ impl fmt::Display for Talk {
     }
 }
 
-/// A text, or its beginning and its end.
+/// Returns a text, or its start and its end.
 fn shown(text: &Text) -> String {
     let text = text.to_string();
     let all = text.chars().count();
@@ -189,7 +190,7 @@ fn shown(text: &Text) -> String {
     format!("{begin} […] {end}")
 }
 
-/// What to say of clients that were there when something happened that may be due to any of them.
+/// Formats the command that repeats these clients, for failures that any of them may have caused.
 pub(crate) fn repeated<T: fmt::Display>(clients: &[T], first: u64) -> String {
     let shown: String = clients.iter().map(ToString::to_string).collect();
     format!("repeat it with --seed {first} --clients {}: {shown}", clients.len())

@@ -1,4 +1,4 @@
-//! What a client sends, written so that megabytes of it can be shown on a line.
+//! The bytes that a client sends, stored so that megabytes can be shown on one line.
 
 use std::fmt;
 
@@ -6,15 +6,15 @@ use std::fmt;
 #[derive(Clone, Debug)]
 enum Part {
     Bytes(Vec<u8>),
-    /// The same so many times.
+    /// A text, and how often it is repeated.
     Repeated(String, usize),
-    /// This before and that after each number below the last.
+    /// Each number below the last field, between a prefix and a suffix.
     Numbered(&'static str, &'static str, usize),
-    /// The id of the session that the server gave last.
+    /// The ID of the last session that the server created.
     Session,
 }
 
-/// Bytes, made of parts.
+/// A byte string, built from parts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Text {
     parts: Vec<Part>,
@@ -33,7 +33,7 @@ impl Text {
         Self { parts: vec![Part::Numbered(before, after, count)] }
     }
 
-    /// The id of the session that the server gave last.
+    /// Returns the ID of the last session that the server created, as a placeholder.
     pub(crate) fn session() -> Self {
         Self { parts: vec![Part::Session] }
     }
@@ -60,7 +60,7 @@ impl Text {
         self
     }
 
-    /// The bytes. `session` is the id of a session.
+    /// Returns the bytes. `session` replaces the session placeholder.
     pub(crate) fn bytes(&self, session: &str) -> Vec<u8> {
         let mut bytes = Vec::new();
         for part in &self.parts {

@@ -1,4 +1,4 @@
-//! Whether what the server says to a hostile client may be said.
+//! Checks whether the server's output to a hostile client is allowed.
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
@@ -6,13 +6,13 @@ use toolbay_testkit::{Reply, message};
 
 use crate::message::{MARK, mark};
 
-/// A word that stands in what honest clients send, and in nothing else.
+/// A word that occurs only in the requests of honest clients.
 pub(crate) const HUSH: &str = "between-us-";
 
-/// The statuses that the server may respond with. 303 leads from the root to the console.
+/// The statuses that the server may return. 303 redirects from the root to the console.
 const STATUSES: [u16; 18] = [200, 202, 204, 303, 400, 403, 404, 405, 406, 408, 411, 413, 414, 415, 417, 431, 503, 505];
 
-/// What Rust's `Debug` and panics write, and paths of sources. No hostile client sends any of it.
+/// Output of Rust's `Debug`, panic messages, and source paths. No hostile client sends any of it.
 const INTERNAL: [&str; 22] = [
     ".rs:",
     "/src/",
@@ -38,31 +38,33 @@ const INTERNAL: [&str; 22] = [
     "std::",
 ];
 
-/// What may be said to the client of one seed.
+/// The rules for output to one client or to all clients.
 #[derive(Debug)]
 pub(crate) struct Verdict {
-    /// The server's folder, which nobody may learn of.
+    /// The server's directory, which must not be revealed.
     root: String,
-    /// The mark of the client, if others are told from it.
+    /// The mark of the client, if clients can be distinguished.
     mark: Option<String>,
 }
 
 impl Verdict {
-    /// For the client of this seed alone.
+    /// Creates the rules for the client of this seed only.
     pub(crate) fn new(root: &str, seed: u64) -> Self {
         Self { root: root.to_owned(), mark: Some(mark(seed)) }
     }
 
-    /// For clients that are one to the server: what answers one of them may come when the next one is there.
+    /// Creates the rules for clients that share a connection. A response to one of them may arrive
+    /// during the next one.
     pub(crate) fn of_all(root: &str) -> Self {
         Self { root: root.to_owned(), mark: None }
     }
 
-    /// Checks a reply over HTTP, which may be cut off. `to_head`: it answers a `HEAD`, and has no body.
+    /// Checks an HTTP reply, which may be truncated. `to_head` is true for a response to `HEAD`,
+    /// which has no body.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// The reply violates a rule.
     pub(crate) fn reply(&self, reply: &Reply, to_head: bool) -> Result<()> {
         let shown = || {
             let body = reply.body.get(..reply.body.len().min(2000)).unwrap_or_default();
@@ -83,7 +85,7 @@ impl Verdict {
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// The line violates a rule.
     pub(crate) fn line(&self, message: &Value) -> Result<()> {
         self.message(message).with_context(|| {
             let text: String = message.to_string().chars().take(2000).collect();
@@ -110,7 +112,7 @@ impl Verdict {
         self.text(&message.to_string())
     }
 
-    /// Whether a text has nothing of the server's inside, and nothing of other clients.
+    /// Checks that a text contains neither internals of the server nor data of other clients.
     fn text(&self, text: &str) -> Result<()> {
         ensure!(!text.contains(&self.root), "the path of the server's folder is in it");
         if let Some(word) = INTERNAL.iter().find(|word| text.contains(**word)) {
@@ -121,7 +123,7 @@ impl Verdict {
         let mut rest = text;
         while let Some(at) = rest.find(MARK) {
             let marked = rest.get(at..).unwrap_or_default();
-            // It may be cut off at the end.
+            // The mark may be truncated at the end.
             ensure!(marked.starts_with(mark) || mark.starts_with(marked), "what another client sent is in it");
             rest = marked.get(MARK.len()..).unwrap_or_default();
         }

@@ -1,4 +1,4 @@
-//! What a server holds, compared with what it held before any hostile client came.
+//! Compares the resources of a server with those before the first hostile client.
 
 use std::time::{Duration, Instant};
 
@@ -6,50 +6,51 @@ use anyhow::{Context, Result, bail, ensure};
 use toolbay_testkit::vitals::{Vitals, forget_peak, vitals};
 use toolbay_testkit::{DEADLINE, Log, Signal};
 
-/// How much larger the server may be after any number of clients than before the first, in KiB. The allocator keeps
-/// some memory for each thread.
+/// Maximum growth of the server after any number of clients, compared with before the first, in
+/// KiB. The allocator retains some memory for each thread.
 const GROWTH: u64 = 24 << 10;
 
-/// The time between two looks.
+/// The time between two checks.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Descriptors that may come and go: one for a thread of the runtime, one for the log.
+/// Number of descriptors that may vary: one for a thread of the runtime, one for the log.
 const DESCRIPTORS: u64 = 2;
 
-/// A server, and what it held at first.
+/// A server, and its initial resources.
 #[derive(Debug)]
 pub(crate) struct Watch {
     pid: u32,
     log: Log,
     before: Vitals,
-    /// How much it may grow while clients are there, in KiB.
+    /// Maximum growth while clients are connected, in KiB.
     most: u64,
-    /// What it held when the round began, in KiB.
+    /// Memory at the start of the round, in KiB.
     began: u64,
-    /// The most that it grew in any round, in KiB.
+    /// Largest growth in any round, in KiB.
     grown: u64,
-    /// The most that it held more than before after any round, in KiB.
+    /// Largest growth after any round, compared with the initial memory, in KiB.
     left: u64,
 }
 
 impl Watch {
-    /// Begins when the server is as large as it gets with honest clients alone. It may grow by `most` KiB in a round.
+    /// Starts when the server has reached its maximum size with honest clients only. It may grow by
+    /// `most` KiB in a round.
     pub(crate) fn new(pid: u32, log: &Log, most: u64) -> Result<Self> {
         Ok(Self { pid, log: log.clone(), before: vitals(pid)?, most, began: 0, grown: 0, left: 0 })
     }
 
-    /// Begins a round.
+    /// Starts a round.
     pub(crate) fn begin(&mut self) -> Result<()> {
         self.began = held(&vitals(self.pid)?);
         forget_peak(self.pid)
     }
 
-    /// Ends a round: the server may not have grown too much, and must come to hold what it held before. `ask` makes an
-    /// honest client ask for something, which lets the server return memory.
+    /// Ends a round. The server must not have grown too much, and must return to its initial
+    /// resources. `ask` makes an honest client send requests, which lets the server release memory.
     ///
     /// # Errors
     ///
-    /// It grew too much, holds more than before, or panicked.
+    /// The server grew too much, retains more than before, or panicked.
     pub(crate) fn end(&mut self, ask: impl FnMut() -> Result<()>) -> Result<()> {
         let now = vitals(self.pid)?;
         let grown = now.peak.saturating_sub(now.files).saturating_sub(self.began);
@@ -66,17 +67,17 @@ impl Watch {
         Ok(())
     }
 
-    /// What is worth knowing of its memory.
+    /// Returns a summary of its memory.
     pub(crate) fn words(&self) -> String {
         let [before, grown, left] = [held(&self.before), self.grown, self.left].map(|kib| kib >> 10);
         format!("held {before} MiB, {grown} more at most during a round, and {left} more at most after one")
     }
 
-    /// Waits until the threads that were started for a while have ended.
+    /// Waits until temporary threads have ended.
     ///
     /// # Errors
     ///
-    /// They have not.
+    /// They did not end in time.
     pub(crate) fn until_threads_are_gone(&self, ask: impl FnMut() -> Result<()>) -> Result<()> {
         let before = self.before.threads;
         self.until(ask, |now| now.threads <= before)
@@ -102,7 +103,7 @@ impl Watch {
     }
 }
 
-/// Memory without pages of files, in KiB.
+/// Returns the memory without file pages, in KiB.
 fn held(vitals: &Vitals) -> u64 {
     vitals.resident.saturating_sub(vitals.files)
 }
@@ -117,7 +118,7 @@ mod tests {
         watch.begin().unwrap();
         watch.end(|| Ok(())).unwrap();
         watch.begin().unwrap();
-        // An odd byte in each page, so that the pages are there.
+        // Each page contains a nonzero byte, so that it is resident.
         let large: Vec<u8> = (0..64 << 20).map(|n: u32| n.to_le_bytes()[0]).collect();
         drop(std::hint::black_box(large));
         let error = watch.end(|| Ok(())).unwrap_err().to_string();

@@ -1,4 +1,5 @@
-//! A server over HTTP, which hostile clients visit several at a time, while honest ones go on asking.
+//! A server over HTTP. Several hostile clients connect at a time, while honest clients continue to
+//! send requests.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -16,19 +17,20 @@ use crate::plugins::{CONNECTIONS, LIST, OWN, RESUMABLE, folder, serve};
 use crate::session::{Visit, repeated};
 use crate::watch::Watch;
 
-/// Hostile clients at a time.
+/// Number of concurrent hostile clients.
 const CROWD: usize = 12;
 
-/// How often an honest client asks for everything before the server counts as warm.
+/// Number of times that an honest client sends all requests to warm up the server.
 const WARM_UP: usize = 20;
 
-/// What a connection may have read and written ahead, in KiB.
+/// Size of the read and write buffers of a connection, in KiB.
 const BUFFERS: u64 = 2 * 64;
 
-/// What the server may grow by beyond what its limits allow, in KiB.
+/// Maximum growth of the server beyond its limits, in KiB.
 const MARGIN: u64 = 32 << 10;
 
-/// Connections that are open when the server is asked to end: a call, half a body, half a head, and nothing.
+/// Requests of the connections that are open when the server receives the signal to stop: a call,
+/// half a body, half a head, and nothing.
 const OPEN: [&str; 4] = [
     "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: */*\r\n\
      MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: spin\r\nContent-Length: 185\r\n\r\n\
@@ -57,7 +59,7 @@ impl Web {
         let listener = Listener::start(command)?;
         let mut honest = ["one", "two"].map(|name| Honest::new(listener.address, name));
         let began = Instant::now();
-        // Until all plugins are loaded, tools are unknown.
+        // Tools are unknown until all plugins are loaded.
         while let Err(error) = honest.iter_mut().try_for_each(Honest::ask) {
             ensure!(began.elapsed() < DEADLINE, "an honest client alone: {error:#}; the log:\n{}", listener.log.text());
         }
@@ -69,11 +71,13 @@ impl Web {
         Ok(Self { listener, folder, honest: honest.into(), watch })
     }
 
-    /// Lets these clients visit the server, several at a time, and looks after it meanwhile and afterwards.
+    /// Runs these clients against the server, several at a time. Checks the server during and after
+    /// the round.
     ///
     /// # Errors
     ///
-    /// The server did not hold. Shows the client, or all of them if it may be due to any.
+    /// The server violated a property. The error contains the client, or all clients if any of them
+    /// may be the cause.
     pub(crate) fn round(&mut self, visits: &[Visit]) -> Result<Ends> {
         let log = self.listener.log.clone();
         self.attacked(visits).with_context(|| format!("the server's log ends:\n{}", log.tail(20)))
@@ -115,7 +119,7 @@ impl Web {
             over.update(|over| *over = true);
             honest.into_iter().map(|one| one.join().unwrap_or_else(|_| bail!("an honest client panicked"))).collect()
         });
-        // What honest clients suffer may be due to any of the others.
+        // Any of the hostile clients may have caused a failure of the honest ones.
         let asked: Result<Vec<u64>> = asked;
         let asked: u64 = asked.with_context(all)?.into_iter().sum();
         if let Some(fault) = fault.into_inner().unwrap_or_else(PoisonError::into_inner) {
@@ -129,7 +133,8 @@ impl Web {
         Ok(ends)
     }
 
-    /// Ends the server in the middle of what a few clients do. It must end well. Returns what is worth knowing of it.
+    /// Stops the server while a few clients are connected. It must exit successfully. Returns a
+    /// summary.
     pub(crate) fn end(mut self) -> Result<String> {
         let honest = &mut self.honest;
         self.watch

@@ -1,4 +1,5 @@
-//! `cargo xtask bench parts`: what the parts of a call, of a list and of a reload cost, each in this process.
+//! `cargo xtask bench parts`: the cost of the parts of a call, of a list and of a reload, each
+//! measured in this process.
 
 #![allow(clippy::expect_used, missing_docs, reason = "what cannot be measured ends the measurement")]
 
@@ -17,13 +18,13 @@ use toolbay_model::TargetKind;
 use toolbay_schema::{CheckBudget, JsonSchema};
 use toolbay_testkit::{Tiny, Tool, guests};
 
-/// Bytes of messages.
+/// Sizes of messages, in bytes.
 const SIZES: [usize; 2] = [64, 1 << 20];
 
 /// Lengths of lists.
 const LENGTHS: [usize; 3] = [1, 100, 10_000];
 
-/// Tools of one plugin.
+/// Number of tools of one plugin.
 const EACH: usize = 100;
 
 fn messages(criterion: &mut Criterion) {
@@ -112,7 +113,7 @@ fn reloads(criterion: &mut Criterion) {
     let mut version = 0_u64;
     let mut change = |files: usize| {
         version += 1;
-        // Two versions, so that both have been compiled after the first two changes.
+        // Two versions alternate, so that both are compiled after the first two changes.
         let about = format!("Version {}.", version % 2);
         let plugin = |number: usize| {
             let tool = Tool { description: Some(about.clone()), ..Tool::new(&format!("tool_{number}")) };
@@ -146,12 +147,12 @@ fn reloads(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The arguments of `echo`.
+/// Returns the arguments of `echo`.
 fn arguments(size: usize) -> Map<String, Value> {
     [("message".to_owned(), Value::from("a\"b ".repeat(size / 4)))].into_iter().collect()
 }
 
-/// Plugins that have so many tools together.
+/// Returns plugins with this total number of tools.
 fn many(tools: usize) -> Vec<(String, Vec<u8>)> {
     let names: Vec<String> = (0..tools).map(|number| format!("tool_{number}")).collect();
     let plugin = |(number, names): (usize, &[String])| {
@@ -193,7 +194,7 @@ impl Client {
         }
     }
 
-    /// How many tools are on all pages.
+    /// Returns the number of tools on all pages.
     async fn list(&mut self) -> usize {
         let (mut tools, mut params) = (0, json!({}));
         loop {

@@ -1,4 +1,4 @@
-//! wasmtime without a host around it: the engine's settings are those of Toolbay, except what is metered.
+//! wasmtime without a host. The engine's settings are the same as in Toolbay, except for metering.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use wasmtime::component::{Component, Linker, ResourceTable};
 use wasmtime::{Config, Engine, OptLevel, Store};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-/// What compiled code counts.
+/// The metering that compiled code contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Metering {
     None,
@@ -29,7 +29,7 @@ impl Metering {
     }
 }
 
-/// A component in an engine of its own.
+/// A component in its own engine.
 pub(crate) struct Bare {
     engine: Engine,
     component: Component,
@@ -65,7 +65,7 @@ impl Bare {
         Ok(Self { engine, component, linker, metering })
     }
 
-    /// Computes in a new instance.
+    /// Runs a computation in a new instance.
     pub(crate) fn compute(&self, kernel: &str, size: u32) -> Result<String> {
         let state = State { wasi: WasiCtx::builder().build(), table: ResourceTable::new() };
         let mut store = Store::new(&self.engine, state);
@@ -82,7 +82,7 @@ impl Bare {
     }
 }
 
-/// An error of wasmtime, with what failed.
+/// Returns a function that converts an error of wasmtime and adds the failed operation.
 fn wrong<E: fmt::Debug>(what: &'static str) -> impl Fn(E) -> anyhow::Error {
     move |error| anyhow!("{what}: {error:?}")
 }

@@ -1,4 +1,5 @@
-//! A server in this process, which compiles here and loads what it is given: for what cannot be measured from outside.
+//! A server in this process, which compiles plugins here and loads them on request: for
+//! measurements that are impossible from outside.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +21,7 @@ use toolbay_catalog::{
 use toolbay_model::{CallResult, LimitsPatch, NoopObserver};
 use toolbay_sandbox::Sandbox;
 
-/// A server, with a plugin folder of its own.
+/// A server with its own plugin folder.
 pub struct Inside {
     folder: TempDir,
     config: Config,
@@ -29,12 +30,12 @@ pub struct Inside {
     publisher: Option<CatalogPublisher>,
     /// The server.
     pub server: Arc<Server>,
-    /// What runs it.
+    /// The runtime that executes it.
     pub runtime: Runtime,
 }
 
 impl Inside {
-    /// A server without plugins.
+    /// Creates a server without plugins.
     ///
     /// # Errors
     ///
@@ -43,7 +44,7 @@ impl Inside {
         let folder = tempfile::tempdir().context("no folder")?;
         let plugins = folder.path().join("plugins");
         fs::create_dir(&plugins).context("no folder")?;
-        // Enough for what computes for long, wherever it runs.
+        // High enough for long computations on any machine.
         let limits = LimitsPatch {
             fuel: Some(1_000_000_000_000),
             timeout: Some(Duration::from_mins(5)),
@@ -64,21 +65,21 @@ impl Inside {
         Ok(Self { folder, config, sandbox, catalog, publisher: Some(publisher), server, runtime })
     }
 
-    /// A path in the plugin folder.
+    /// Returns a path in the plugin folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.config.plugins.join(name)
     }
 
-    /// A path beside the plugin folder.
+    /// Returns a path next to the plugin folder.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Offers exactly these plugins, by their ids.
+    /// Replaces all plugins with these, by their IDs.
     ///
     /// # Errors
     ///
-    /// One is refused, or the server watches its folder.
+    /// A plugin is rejected, or the server watches its folder.
     pub fn offer(&self, plugins: &[(&str, &[u8])]) -> Result<Arc<Snapshot>> {
         let mut candidates = BTreeMap::new();
         for (id, bytes) in plugins {
@@ -94,11 +95,11 @@ impl Inside {
         Ok(self.server.snapshot())
     }
 
-    /// Watches the plugin folder from now on.
+    /// Starts to watch the plugin folder.
     ///
     /// # Errors
     ///
-    /// It watches it already, or the system cannot.
+    /// The folder is already watched, or the system cannot watch it.
     pub fn watch(&mut self) -> Result<()> {
         let publisher = self.publisher.take().context("the server watches its folder already")?;
         let watcher = FolderWatcher::new(&self.config.plugins).map_err(|error| anyhow!("{error}"))?;
@@ -107,12 +108,12 @@ impl Inside {
         Ok(())
     }
 
-    /// Waits for a snapshot.
+    /// Waits for a snapshot that meets the condition.
     pub fn wait_for(&self, condition: impl FnMut(&Snapshot) -> bool) -> Arc<Snapshot> {
         self.runtime.block_on(self.catalog.wait_for(condition))
     }
 
-    /// The answer to a call.
+    /// Returns the result of a call.
     pub fn call(&self, tool: &str, arguments: &Map<String, Value>) -> CallResult {
         self.runtime.block_on(self.server.call(tool.to_owned(), arguments.clone(), Arc::new(NoopObserver)))
     }

@@ -1,5 +1,5 @@
-//! `cargo xtask bench metering`: the same computations as native code, in wasmtime without and with metering, and in
-//! Toolbay.
+//! `cargo xtask bench metering`: the same computations as native code, in wasmtime without and with
+//! metering, and in Toolbay.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to the person who runs it")]
 
@@ -25,7 +25,7 @@ use toolbay_testkit::workspace::Workspace;
 
 use self::bare::{Bare, Metering};
 
-/// The computations, and how much of each.
+/// The computations and their sizes.
 const KERNELS: [(&str, u32); 5] =
     [("fib", 32), ("sha256", 16_384), ("sort", 500_000), ("json", 60_000), ("regex", 40_000)];
 
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     terminal::exit(run(&Cli::parse()))
 }
 
-/// Where something is computed.
+/// The environment of a computation.
 enum Place {
     Native,
     Bare(Box<Bare>),
@@ -90,7 +90,7 @@ fn run(cli: &Cli) -> Result<()> {
     Ok(())
 }
 
-/// The medians, and for what is metered how much more it is than without.
+/// Returns the medians, and for metered environments the overhead compared with the unmetered ones.
 fn table(names: &[&str], samples: &[Vec<Sample>]) -> Markdown {
     let mut table = Markdown::new(std::iter::once("").chain(names.iter().copied()));
     for ((kernel, _), samples) in KERNELS.iter().zip(samples) {
@@ -123,7 +123,7 @@ impl Place {
     }
 }
 
-/// The text of a result.
+/// Returns the text of a result.
 fn text(answer: CallResult) -> Result<String> {
     let reply = answer.result.map_err(|failure| anyhow::anyhow!("the call failed: {failure:?}"))?;
     let CallReply::Tool(output) = reply else { anyhow::bail!("no result of a tool") };
@@ -132,7 +132,7 @@ fn text(answer: CallResult) -> Result<String> {
     Ok(text.clone())
 }
 
-/// The processor time of this process.
+/// Returns the CPU time of this process.
 fn cpu() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or_default(), u32::try_from(time.tv_nsec).unwrap_or_default())

@@ -1,4 +1,4 @@
-//! A message of a server, read as far as a caller needs it.
+//! A message of a server, parsed only as far as a caller needs it.
 
 use std::borrow::Cow;
 
@@ -31,18 +31,18 @@ struct Block<'a> {
     text: Cow<'a, str>,
 }
 
-/// Only the id of a message.
+/// A message, of which only the ID is parsed.
 #[derive(Deserialize)]
 struct Id {
     id: Option<u64>,
 }
 
-/// The id of the request that this message answers; none for a notification.
+/// Returns the ID of the request that this message responds to; `None` for a notification.
 pub(crate) fn id(message: &[u8]) -> Result<Option<u64>> {
     Ok(serde_json::from_slice::<Id>(message).with_context(|| shown(message))?.id)
 }
 
-/// Whether a call was answered as it must be.
+/// Checks that a call has the expected result.
 pub(crate) fn check(message: &[u8], work: &Work) -> Result<()> {
     let answer: Answer<'_> = serde_json::from_slice(message).with_context(|| shown(message))?;
     if let Some(error) = answer.error {
@@ -54,7 +54,7 @@ pub(crate) fn check(message: &[u8], work: &Work) -> Result<()> {
     work.check(id, &block.text)
 }
 
-/// The beginning of a message that is not as expected.
+/// Returns the start of an unexpected message.
 fn shown(message: &[u8]) -> String {
     let (start, _) = message.split_at(message.len().min(300));
     format!("an unexpected message: {}", String::from_utf8_lossy(start))

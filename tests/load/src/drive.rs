@@ -9,63 +9,63 @@ use super::answer;
 use super::server::{Server, Via};
 use super::work::Work;
 
-/// How long an answer may take.
+/// Maximum time until a response.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Callers that do the same.
+/// Callers with the same behaviour.
 pub struct Group<'a> {
-    /// How many.
+    /// Number of callers.
     pub callers: usize,
-    /// What they ask for.
+    /// Their requests.
     pub work: &'a Work,
-    /// The time between an answer and the next call.
+    /// The time between a response and the next call.
     pub pause: Duration,
 }
 
 impl<'a> Group<'a> {
-    /// Callers without a pause.
+    /// Creates callers without a pause.
     pub fn of(callers: usize, work: &'a Work) -> Self {
         Self { callers, work, pause: Duration::ZERO }
     }
 }
 
-/// When the last call begins.
+/// The condition after which no further call starts.
 #[derive(Clone, Copy)]
 pub enum Until {
     /// After this time.
     Time(Duration),
-    /// After so many calls of all callers together.
+    /// After this number of calls of all callers together.
     Calls(u64),
 }
 
-/// What came of it.
+/// The result of a measurement.
 pub struct Driven {
     /// The latencies of each group.
     pub groups: Vec<Latencies>,
-    /// From the first request to the last answer.
+    /// Time from the first request to the last response.
     pub took: Duration,
-    /// Calls of all groups.
+    /// Number of calls of all groups.
     pub calls: u64,
-    /// The server's processor time.
+    /// The server's CPU time.
     pub cpu: Duration,
 }
 
 impl Driven {
-    /// Calls for each second.
+    /// Returns the number of calls per second.
     pub fn rate(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "no measurement has so many calls")]
         let calls = self.calls as f64;
         calls / self.took.as_secs_f64().max(f64::EPSILON)
     }
 
-    /// The server's processor time for each call, in microseconds.
+    /// Returns the server's CPU time per call, in microseconds.
     pub fn cpu_us(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "no measurement has so many calls")]
         let calls = self.calls as f64;
         self.cpu.as_secs_f64() * 1e6 / calls.max(1.0)
     }
 
-    /// The latencies of the first group, in microseconds.
+    /// Returns a percentile of the first group's latencies, in microseconds.
     pub fn percentile_us(&self, percentile: f64) -> f64 {
         self.groups.first().map_or(0.0, |first| first.percentile(percentile).as_secs_f64() * 1e6)
     }
@@ -74,9 +74,9 @@ impl Driven {
 /// One caller.
 struct Caller {
     group: usize,
-    /// Its open request, and since when it is.
+    /// The ID and the start of its open request.
     open: Option<(u64, Instant)>,
-    /// When its next call begins.
+    /// The start of its next call.
     due: Option<Instant>,
 }
 
@@ -91,11 +91,11 @@ struct Crowd<'a> {
 }
 
 impl Server {
-    /// Lets the groups call. Over HTTP, each caller has a connection of its own.
+    /// Runs the groups. Over HTTP, each caller has its own connection.
     ///
     /// # Errors
     ///
-    /// An answer was wrong, or did not come.
+    /// A response was wrong or missing.
     pub fn drive(&mut self, groups: &[Group<'_>], until: Until) -> Result<Driven> {
         let result = self.driven(groups, until);
         result.map_err(|error| self.explained(error))
@@ -135,7 +135,7 @@ impl Server {
         Ok(Driven { groups: latencies, took, calls, cpu: self.cpu()?.saturating_sub(cpu) })
     }
 
-    /// Begins the next call of a caller, if there is one.
+    /// Starts the next call of a caller, if there is one.
     fn begin(&mut self, crowd: &mut Crowd<'_>, index: usize) -> Result<()> {
         let Some((id, work)) = crowd.begin(index)? else { return Ok(()) };
         let place = if self.via == Via::Stdio { 0 } else { index };
@@ -143,7 +143,7 @@ impl Server {
         self.queue(place, &text, "tools/call", Some(work.tool()))
     }
 
-    /// Takes the answers of a connection.
+    /// Processes the responses of a connection.
     fn take_in(
         &mut self,
         place: usize,
@@ -169,7 +169,7 @@ impl Server {
         Ok(())
     }
 
-    /// Sends what waits.
+    /// Sends queued bytes.
     fn flush(&mut self) -> Result<()> {
         for (place, wire) in self.wires.iter_mut().enumerate() {
             let all_sent = wire.flush()?;
@@ -180,7 +180,7 @@ impl Server {
 }
 
 impl<'a> Crowd<'a> {
-    /// The next call of a caller: its id, and what it asks for.
+    /// Starts the next call of a caller. Returns its ID and its work.
     fn begin(&mut self, index: usize) -> Result<Option<(u64, &'a Work)>> {
         let is_over = match self.until {
             Until::Time(time) => self.began.elapsed() >= time,
@@ -194,15 +194,15 @@ impl<'a> Crowd<'a> {
         }
         self.begun += 1;
         self.last += 1;
-        // Whose it is can be told from the id.
+        // The ID identifies the caller.
         let id = self.last * callers + index as u64;
         caller.open = Some((id, Instant::now()));
         Ok(Some((id, self.groups.get(caller.group).context("no such group")?.work)))
     }
 
-    /// Takes an answer. The caller, if its next call begins at once.
+    /// Processes a response. Returns the caller, if its next call starts at once.
     fn end(&mut self, message: &[u8], latencies: &mut [Latencies], now: Instant) -> Result<Option<usize>> {
-        // Servers may say more than they are asked.
+        // Servers may also send notifications.
         let Some(id) = answer::id(message)? else { return Ok(None) };
         let index = usize::try_from(id % self.callers.len() as u64)?;
         let caller = self.callers.get_mut(index).context("no such caller")?;
@@ -227,7 +227,7 @@ impl<'a> Crowd<'a> {
         self.callers.iter().filter_map(|caller| caller.due).chain(patience).min()
     }
 
-    /// The callers whose next call begins now.
+    /// Returns the callers whose next call is due.
     fn due(&self, now: Instant) -> Vec<usize> {
         let is_due = |caller: &Caller| caller.due.is_some_and(|due| due <= now);
         self.callers.iter().enumerate().filter(|(_, caller)| is_due(caller)).map(|(index, _)| index).collect()

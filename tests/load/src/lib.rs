@@ -1,6 +1,6 @@
-//! The load generator: callers that ask a server the same thing again and again, over standard input and output or over
-//! HTTP, on one thread. It knows the protocol by itself and checks every answer: a wrong or a missing one is an error, and
-//! what was measured until then is worth nothing.
+//! The load generator: callers that repeat a request, over standard input and output or over HTTP,
+//! on one thread. It implements the protocol itself and checks every response. A wrong or missing
+//! response is an error and invalidates the measurement.
 
 mod answer;
 mod drive;
@@ -18,7 +18,7 @@ pub use self::server::{Launch, Server, Via};
 pub use self::usage::Memory;
 pub use self::work::{Burn, Echo, Work};
 
-/// Lets time pass in which something is or is not done.
+/// Sleeps, to measure activity or its absence during an interval.
 #[expect(clippy::disallowed_methods, reason = "what is measured is what happens in a stretch of time")]
 pub fn pause(time: Duration) {
     std::thread::sleep(time);

@@ -1,4 +1,4 @@
-//! What the kernel says about connections.
+//! Readiness of connections, reported by the kernel.
 
 use std::os::fd::OwnedFd;
 use std::time::Instant;
@@ -8,14 +8,14 @@ use rustix::event::{Timespec, epoll};
 
 use super::wire::Wire;
 
-/// The connections of which it reports.
+/// The registered connections.
 pub(crate) struct Poll {
     epoll: OwnedFd,
-    /// The connections that wait until they can write.
+    /// For each connection, whether it waits to become writable.
     writing: Vec<bool>,
 }
 
-/// A connection of which there is something to do.
+/// A connection that is ready.
 pub(crate) struct Event {
     pub(crate) place: usize,
     pub(crate) can_read: bool,
@@ -26,7 +26,7 @@ impl Poll {
         Ok(Self { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?, writing: Vec::new() })
     }
 
-    /// Reports when this connection can be read.
+    /// Registers a connection for reading.
     pub(crate) fn watch(&mut self, wire: &Wire, place: usize) -> Result<()> {
         if self.writing.len() <= place {
             self.writing.resize(place + 1, false);
@@ -46,7 +46,7 @@ impl Poll {
         Ok(())
     }
 
-    /// Whether it reports when this connection can be written.
+    /// Sets whether a connection is registered for writing.
     pub(crate) fn wants_to_write(&mut self, wire: &Wire, place: usize, wants: bool) -> Result<()> {
         let Some(writing) = self.writing.get_mut(place).filter(|writing| **writing != wants) else { return Ok(()) };
         *writing = wants;
@@ -56,7 +56,7 @@ impl Poll {
         Ok(())
     }
 
-    /// Waits until there is something to do, or for this moment.
+    /// Waits until a connection is ready, or until this time.
     pub(crate) fn wait(&mut self, until: Option<Instant>) -> Result<Vec<Event>> {
         let mut events = Vec::with_capacity(self.writing.len().max(2));
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
@@ -66,7 +66,7 @@ impl Poll {
             Err(error) => return Err(error).context("failed to wait"),
         }
         let told = |event: &epoll::Event| {
-            // A connection that ended is found out by reading.
+            // The end of a connection is detected by reading.
             let readable = epoll::EventFlags::IN | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
             let (flags, data) = (event.flags, event.data);
             Some(Event { place: usize::try_from(data.u64()).ok()?, can_read: flags.intersects(readable) })

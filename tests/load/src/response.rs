@@ -1,20 +1,20 @@
-//! HTTP responses, taken out of what a connection has received.
+//! Parses HTTP responses from the received bytes of a connection.
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// A whole response.
+/// A complete response.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Response {
     pub(crate) status: u16,
-    /// The session that it names.
+    /// The session ID in its headers.
     pub(crate) session: Option<String>,
-    /// Its message, or the last one of an event stream; empty if it has none.
+    /// Its message, or the last message of an event stream; empty if it has none.
     pub(crate) message: Vec<u8>,
-    /// Its bytes.
+    /// Its length in bytes.
     pub(crate) length: usize,
 }
 
-/// The headers that count.
+/// The relevant headers.
 #[derive(Default)]
 struct Head {
     session: Option<String>,
@@ -23,7 +23,7 @@ struct Head {
     is_stream: bool,
 }
 
-/// The response with which `bytes` begin, if all of it is there.
+/// Returns the response at the start of `bytes`, if it is complete.
 pub(crate) fn take(bytes: &[u8]) -> Result<Option<Response>> {
     let mut headers = [httparse::EMPTY_HEADER; 48];
     let mut parsed = httparse::Response::new(&mut headers);
@@ -62,7 +62,7 @@ impl Head {
     }
 }
 
-/// A chunked body and how many bytes it took, if all of it is there.
+/// Decodes a chunked body. Returns it with its encoded length, if it is complete.
 fn dechunked(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>> {
     let (mut body, mut at) = (Vec::new(), 0);
     loop {
@@ -71,7 +71,7 @@ fn dechunked(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>> {
         let httparse::Status::Complete((start, size)) = size else { return Ok(None) };
         let size = usize::try_from(size)?;
         let Some(chunk) = rest.get(start..start + size) else { return Ok(None) };
-        // A line end follows each chunk. Nobody sends trailers here.
+        // A line end follows each chunk. The servers here send no trailers.
         let Some(end) = rest.get(start + size..start + size + 2) else { return Ok(None) };
         ensure!(end == b"\r\n", "a chunk without its end");
         body.extend_from_slice(chunk);
@@ -82,7 +82,7 @@ fn dechunked(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>> {
     }
 }
 
-/// The data of the last event that has any: the answer, which ends a stream.
+/// Returns the data of the last event that has any: the response, which ends a stream.
 fn last_event(body: &[u8]) -> Result<Vec<u8>> {
     let text = std::str::from_utf8(body).context("a stream that is not text")?;
     let data = text.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim_start);

@@ -1,4 +1,4 @@
-//! A server while it is measured: started, greeted, asked, and ended.
+//! A server under measurement: starts it, initializes it, sends requests and stops it.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
@@ -16,7 +16,7 @@ use super::usage::{self, Memory};
 use super::wire::Wire;
 use crate::pause;
 
-/// How a server is reached.
+/// The transport to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Via {
     /// Standard input and output, in a session.
@@ -27,25 +27,25 @@ pub enum Via {
     Stateless,
 }
 
-/// How a server is started: over HTTP, at this address.
+/// Returns the command that starts a server. With an address, the server listens for HTTP.
 pub type Launch<'a> = dyn Fn(Option<SocketAddr>) -> Command + 'a;
 
-/// A server that runs. Dropping it ends it.
+/// A running server. Dropping it stops it.
 pub struct Server {
     child: Child,
-    /// Over HTTP.
+    /// Its address, if it uses HTTP.
     address: Option<SocketAddr>,
     pub(crate) via: Via,
     pub(crate) wires: Vec<Wire>,
     pub(crate) poll: Poll,
-    /// When it was started.
+    /// The time of its start.
     pub started: Instant,
     asked: u64,
     errors: File,
 }
 
 impl Server {
-    /// Starts a server, connects once, and begins a session if there are any.
+    /// Starts a server, connects once, and starts a session if the transport has sessions.
     pub fn start(launch: &Launch<'_>, via: Via) -> Result<Self> {
         let address = match via {
             Via::Stdio => None,
@@ -64,7 +64,7 @@ impl Server {
         }
     }
 
-    /// Changes how a server that speaks HTTP is reached, over connections of their own.
+    /// Changes how an HTTP server is used, over new connections.
     pub fn change(&mut self, via: Via, connections: usize) -> Result<()> {
         self.wires.clear();
         self.poll = Poll::new()?;
@@ -72,7 +72,7 @@ impl Server {
         self.connect(connections)
     }
 
-    /// Connects until there are so many connections.
+    /// Connects until this number of connections is open.
     pub fn connect(&mut self, connections: usize) -> Result<()> {
         while self.wires.len() < connections {
             let wire = match self.address {
@@ -94,7 +94,7 @@ impl Server {
         Ok(())
     }
 
-    /// Connects again where the server has closed a connection that was idle, as clients do.
+    /// Reconnects where the server has closed an idle connection, as clients do.
     pub(crate) fn reconnect(&mut self) -> Result<()> {
         let Some(address) = self.address else { return Ok(()) };
         for place in 0..self.wires.len() {
@@ -113,7 +113,7 @@ impl Server {
         Ok(())
     }
 
-    /// A connection, as soon as the server listens.
+    /// Connects as soon as the server listens.
     fn reach(&mut self, address: SocketAddr) -> Result<Wire> {
         let deadline = Instant::now() + DEADLINE;
         loop {
@@ -128,7 +128,7 @@ impl Server {
         }
     }
 
-    /// The result of a request over the first connection.
+    /// Returns the result of a request over the first connection.
     pub fn ask(&mut self, method: &str, params: Value) -> Result<Value> {
         let result = self.exchange(0, method, params);
         result.map_err(|error| self.explained(error))
@@ -139,7 +139,7 @@ impl Server {
         self.until_listed_within(DEADLINE, is_complete)
     }
 
-    /// The same for lists that take long.
+    /// Like [`Self::until_listed`], with this timeout, for lists that take long.
     pub fn until_listed_within(&mut self, patience: Duration, is_complete: impl Fn(&[String]) -> bool) -> Result<()> {
         let deadline = Instant::now() + patience;
         loop {
@@ -153,19 +153,19 @@ impl Server {
         }
     }
 
-    /// Processor time used so far.
+    /// Returns the CPU time used so far.
     pub fn cpu(&self) -> Result<Duration> {
         usage::cpu(self.child.id())
     }
 
-    /// The memory that it has now.
+    /// Returns its current memory.
     pub fn memory(&self) -> Result<Memory> {
         usage::memory(self.child.id())
     }
 
     fn exchange(&mut self, place: usize, method: &str, params: Value) -> Result<Value> {
         self.asked += 1;
-        // Ids of their own: calls that are measured have small ones.
+        // These IDs are separate from the small ones of measured calls.
         let id = (1 << 52) + self.asked;
         let request = match self.via {
             Via::Stateless => message::stateless(revision::STATELESS, id, method, params),
@@ -204,7 +204,7 @@ impl Server {
         })
     }
 
-    /// Sends and receives until `found` is.
+    /// Sends and receives until `found` returns a value.
     fn wait_for<T>(&mut self, place: usize, mut found: impl FnMut(&mut Wire) -> Result<Option<T>>) -> Result<T> {
         let deadline = Instant::now() + DEADLINE;
         let wire = self.wires.get_mut(place).context("no connection")?;
@@ -222,7 +222,7 @@ impl Server {
         }
     }
 
-    /// Puts a message on the way, in the form of the transport.
+    /// Queues a message in the format of the transport.
     pub(crate) fn queue(&mut self, place: usize, text: &[u8], method: &str, name: Option<&str>) -> Result<()> {
         let (via, address) = (self.via, self.address);
         let wire = self.wires.get_mut(place).context("no connection")?;
@@ -251,7 +251,7 @@ impl Server {
         Ok(())
     }
 
-    /// An error, with the last lines that the server said.
+    /// Adds the last lines of the server's log to an error.
     pub(crate) fn explained(&mut self, error: anyhow::Error) -> anyhow::Error {
         let mut said = String::new();
         let read = self.errors.rewind().and_then(|()| self.errors.read_to_string(&mut said));
@@ -266,13 +266,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Its input ends.
+        // This closes the server's input.
         self.wires.clear();
         drop(self.child.stdin.take());
         if self.address.is_some()
             && let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
         {
-            // It may have ended.
+            // The process may have exited.
             let _ = kill_process(pid, Signal::TERM);
         }
         let deadline = Instant::now() + Duration::from_secs(1);
@@ -287,7 +287,7 @@ impl Drop for Server {
     }
 }
 
-/// An address on which nobody listens.
+/// Returns an address with a free port.
 fn free() -> Result<SocketAddr> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no port is free")?;
     listener.local_addr().context("no port is free")

@@ -1,4 +1,4 @@
-//! What a server and the processes that it started use.
+//! The resources that a server and its child processes use.
 
 use std::fs;
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use toolbay_testkit::vitals::vitals;
 
-/// The processor time of a process and its children, in nanoseconds as the scheduler counts them: finer than the clock
-/// ticks of `stat`. The time of threads that have ended is not in it.
+/// Returns the CPU time of a process and its children. The scheduler counts it in nanoseconds,
+/// which is finer than the clock ticks of `stat`. It excludes threads that have ended.
 pub(crate) fn cpu(pid: u32) -> Result<Duration> {
     let mut sum = Duration::ZERO;
     for thread in fs::read_dir(format!("/proc/{pid}/task")).context("the server has ended")?.flatten() {
-        // A thread may end while it is looked at.
+        // A thread may end while it is inspected.
         let Ok(text) = fs::read_to_string(thread.path().join("schedstat")) else { continue };
         let spent = text.split(' ').next().and_then(|number| number.parse().ok()).context("no times of threads")?;
         sum += Duration::from_nanos(spent);
@@ -25,13 +25,13 @@ pub(crate) fn cpu(pid: u32) -> Result<Duration> {
 /// The memory of a process and its children, in KiB.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Memory {
-    /// What is resident. Pages that processes share count for each of them.
+    /// The resident memory. Shared pages count for each process.
     pub resident: u64,
-    /// What of it is no page of a file, such as the program: the kernel cannot read that again.
+    /// The part that is not backed by a file, such as the program: the kernel cannot reload it.
     pub own: u64,
 }
 
-/// The memory of a process and its children.
+/// Returns the memory of a process and its children.
 pub(crate) fn memory(pid: u32) -> Result<Memory> {
     let vitals = vitals(pid)?;
     let mut sum = Memory { resident: vitals.resident, own: vitals.anonymous };

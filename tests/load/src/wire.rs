@@ -1,4 +1,4 @@
-//! One way to a server and back, which never waits: the pipes of a process, or a connection.
+//! A nonblocking byte stream to a server: the pipes of a process, or a connection.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,17 +9,17 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::response::{self, Response};
 
-/// Bytes that are read at once.
+/// Size of a read, in bytes.
 const READ: usize = 256 * 1024;
 
-/// The way, what waits to be sent, and what was received.
+/// The stream with its output queue and its input buffer.
 pub(crate) struct Wire {
     ends: Ends,
     unsent: Vec<u8>,
     sent: usize,
     received: Vec<u8>,
     taken: usize,
-    /// Up to here, there is no line end.
+    /// Length of the input that was already searched for a line end.
     searched: usize,
     space: Box<[u8]>,
     /// The session of this connection.
@@ -72,17 +72,17 @@ impl Wire {
         }
     }
 
-    /// Whether reading and writing are the same descriptor.
+    /// Returns whether reading and writing use the same descriptor.
     pub(crate) fn is_socket(&self) -> bool {
         matches!(self.ends, Ends::Socket(_))
     }
 
-    /// Bytes that wait to be sent.
+    /// Queues bytes for sending.
     pub(crate) fn queue(&mut self, bytes: &[u8]) {
         self.unsent.extend_from_slice(bytes);
     }
 
-    /// Sends what it can. Whether that was all.
+    /// Sends as much as possible without blocking. Returns whether the queue is empty.
     pub(crate) fn flush(&mut self) -> Result<bool> {
         while let Some(rest) = self.unsent.get(self.sent..)
             && !rest.is_empty()
@@ -103,7 +103,7 @@ impl Wire {
         Ok(true)
     }
 
-    /// Receives what is there.
+    /// Receives the available bytes.
     pub(crate) fn fill(&mut self) -> Result<()> {
         self.received.drain(..self.taken);
         self.searched -= self.taken;
@@ -128,12 +128,12 @@ impl Wire {
         }
     }
 
-    /// Whether the other side has closed it.
+    /// Returns whether the peer has closed the stream.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.fill().is_err()
     }
 
-    /// The next line that is whole.
+    /// Returns the next complete line.
     pub(crate) fn line(&mut self) -> Option<&[u8]> {
         let unread = self.received.get(self.searched..).unwrap_or_default();
         let Some(end) = memchr::memchr(b'\n', unread).map(|at| self.searched + at) else {
@@ -145,7 +145,7 @@ impl Wire {
         line
     }
 
-    /// The next response that is whole.
+    /// Returns the next complete response.
     pub(crate) fn response(&mut self) -> Result<Option<Response>> {
         let response = response::take(self.received.get(self.taken..).unwrap_or_default())?;
         if let Some(response) = &response {

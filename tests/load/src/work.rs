@@ -1,40 +1,40 @@
-//! What callers ask for, and what must come back.
+//! The requests of callers and their expected results.
 
 use anyhow::{Result, ensure};
 use toolbay_testkit::revision;
 
-/// What is repeated until a message is long enough: text of which JSON escapes some characters.
+/// The text that is repeated until a message is long enough. JSON escapes some of its characters.
 const PHRASE: &str = "The quick brown fox says \"ünïcode\" to a lazy dog.\n";
 
-/// What a caller asks for, again and again.
+/// The request that a caller repeats.
 pub enum Work {
-    /// A message comes back.
+    /// The server echoes a message.
     Echo(Echo),
-    /// The server computes, and says what came of it.
+    /// The server computes and returns the result.
     Burn(Burn),
 }
 
-/// A message that comes back, with the number of the request in it.
+/// A message that is echoed, with the number of the request in it.
 pub struct Echo {
     tool: String,
     rest: String,
-    /// The same as JSON, without quotation marks.
+    /// The message as JSON, without quotation marks.
     escaped: String,
 }
 
-/// So many rounds of computing.
+/// A number of rounds to compute.
 pub struct Burn {
     rounds: u32,
     answer: String,
 }
 
 impl Work {
-    /// The tool `echo`, with messages of so many bytes.
+    /// Returns calls of the tool `echo`, with messages of this size in bytes.
     pub fn echo(bytes: usize) -> Self {
         Self::echo_of("echo", bytes)
     }
 
-    /// Another tool that does the same.
+    /// Like [`Self::echo`], for another tool with the same behaviour.
     pub fn echo_of(tool: &str, bytes: usize) -> Self {
         // The number takes the first bytes.
         let mut rest: String = PHRASE.chars().cycle().take(bytes.saturating_sub(NUMBER)).collect();
@@ -46,12 +46,12 @@ impl Work {
         Self::Echo(Echo { tool: tool.to_owned(), rest, escaped })
     }
 
-    /// The tool `burn`, with so many rounds.
+    /// Returns calls of the tool `burn`, with this number of rounds.
     pub fn burn(rounds: u32) -> Self {
         Self::Burn(Burn { rounds, answer: burnt(rounds).to_string() })
     }
 
-    /// The name of the tool.
+    /// Returns the name of the tool.
     pub(crate) fn tool(&self) -> &str {
         match self {
             Self::Echo(echo) => &echo.tool,
@@ -59,7 +59,7 @@ impl Work {
         }
     }
 
-    /// The request with this id, as a message.
+    /// Returns the request with this ID as a message.
     pub(crate) fn request(&self, id: u64, stateless: bool) -> Vec<u8> {
         let arguments = match self {
             Self::Echo(echo) => format!("{{\"message\":\"{id:016x}{}\"}}", echo.escaped),
@@ -71,7 +71,7 @@ impl Work {
         format!("{head},\"params\":{{\"name\":\"{tool}\",\"arguments\":{arguments}{meta}}}}}").into_bytes()
     }
 
-    /// Whether this text answers the request with this id.
+    /// Checks that this text is the result of the request with this ID.
     pub(crate) fn check(&self, id: u64, text: &str) -> Result<()> {
         let is_right = match self {
             Self::Echo(echo) => text.strip_prefix(&format!("{id:016x}")).is_some_and(|rest| rest == echo.rest),
@@ -83,17 +83,17 @@ impl Work {
     }
 }
 
-/// Bytes of the number in a message.
+/// Length of the number in a message, in bytes.
 const NUMBER: usize = 16;
 
-/// What a request of a stateless revision says of its client.
+/// Returns the client metadata in a request of a stateless revision.
 fn stated() -> String {
     let key = "io.modelcontextprotocol";
     let revision = revision::STATELESS;
     format!(",\"_meta\":{{\"{key}/protocolVersion\":\"{revision}\",\"{key}/clientCapabilities\":{{}}}}")
 }
 
-/// What `burn` returns: so many steps of the generator of Park and Miller.
+/// Returns the expected result of `burn`: this number of steps of the Park-Miller generator.
 fn burnt(rounds: u32) -> u64 {
     (0..rounds).fold(1, |number, _| number * 48_271 % 2_147_483_647)
 }

@@ -1,6 +1,6 @@
-//! Where values are along an axis.
+//! Scales of axes.
 
-/// An axis from one value to another, over a stretch of the drawing.
+/// An axis from one value to another, over an interval of the drawing.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
     from: f64,
@@ -11,8 +11,8 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// An axis for these values. A logarithmic one has room up to the next power of ten, or twice or five times one; any
-    /// other begins at zero.
+    /// Creates an axis for these values. A logarithmic one extends to the next power of ten, or two
+    /// or five times a power of ten. A linear one starts at zero.
     pub(crate) fn of(values: impl Iterator<Item = f64>, is_logarithmic: bool, start: f64, end: f64) -> Self {
         let (mut from, mut to) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.filter(|value| value.is_finite() && (*value > 0.0 || !is_logarithmic)) {
@@ -28,7 +28,7 @@ impl Axis {
         Self { from, to: if to > from { to } else { from * 10.0 }, start, end, is_logarithmic }
     }
 
-    /// The same without room beyond the values.
+    /// Limits the axis to these values.
     pub(crate) fn tight(self, least: f64, most: f64) -> Self {
         if !(least.is_finite() && most.is_finite()) {
             return self;
@@ -37,7 +37,7 @@ impl Axis {
         Self { from: least, to: most, ..self }
     }
 
-    /// Where a value is in the drawing.
+    /// Returns the position of a value in the drawing.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let share = if self.is_logarithmic {
             (value.max(f64::MIN_POSITIVE) / self.from).ln() / (self.to / self.from).ln()
@@ -47,13 +47,13 @@ impl Axis {
         self.start + share.clamp(0.0, 1.0) * (self.end - self.start)
     }
 
-    /// The values that have a line.
+    /// Returns the values of the grid lines.
     pub(crate) fn ticks(&self) -> Vec<f64> {
         if !self.is_logarithmic {
             return (0_u8..=4).map(|quarter| self.from + (self.to - self.from) * f64::from(quarter) / 4.0).collect();
         }
         let (mut ticks, mut power) = (Vec::new(), 10_f64.powf(self.from.log10().floor()));
-        // Two and five stand beside the powers of ten where there are few of these.
+        // In a narrow range, two and five times each power of ten have a line, too.
         let wide = self.to / self.from > 1000.0;
         while power <= self.to * 1.001 {
             let steps: &[f64] = if wide { &[1.0] } else { &[1.0, 2.0, 5.0] };
@@ -65,13 +65,13 @@ impl Axis {
     }
 }
 
-/// The next number above that is one, two or five times a power of ten.
+/// Returns the next larger number that is one, two or five times a power of ten.
 fn round_up(value: f64) -> f64 {
     let power = 10_f64.powf(value.log10().floor());
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|step| step * power).find(|step| *step >= value * 0.999).unwrap_or(value)
 }
 
-/// The next one below.
+/// Returns the next smaller number that is one, two or five times a power of ten.
 fn round_down(value: f64) -> f64 {
     let power = 10_f64.powf(value.log10().floor());
     [5.0, 2.0, 1.0].into_iter().map(|step| step * power).find(|step| *step <= value * 1.001).unwrap_or(power)

@@ -1,4 +1,4 @@
-//! Bars: several servers, one panel for each figure.
+//! Bar charts: several servers, with one panel for each figure.
 
 use super::axis::Axis;
 use super::sample::{Sample, Unit};
@@ -9,11 +9,11 @@ const LABEL: f64 = 170.0;
 const VALUE: f64 = 200.0;
 const BAR: f64 = 18.0;
 
-/// A chart.
+/// A bar chart.
 pub struct Bars {
     /// Its title.
     pub title: String,
-    /// Its figures, one below the other.
+    /// Its panels, one below the other.
     pub panels: Vec<Panel>,
 }
 
@@ -23,12 +23,12 @@ pub struct Panel {
     pub title: String,
     /// Its unit.
     pub unit: Unit,
-    /// Each server, and what was measured of it.
+    /// The servers and their measurements.
     pub bars: Vec<(String, Sample)>,
 }
 
 impl Bars {
-    /// The chart as a file.
+    /// Returns the chart as an SVG file.
     pub fn svg(&self) -> String {
         let (mut svg, mut y) = (Svg::new(), 26.0);
         svg.text((0.0, y), Anchor::Start, "title", &self.title);
@@ -60,7 +60,7 @@ impl Bars {
         svg.end((WIDTH, y + 12.0), &self.title, &self.words())
     }
 
-    /// The chart in words.
+    /// Describes the chart as text.
     fn words(&self) -> String {
         let panel = |panel: &Panel| {
             let bars = panel

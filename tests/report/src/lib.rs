@@ -1,4 +1,5 @@
-//! What is told of measurements: tables in Markdown, charts as SVG, and the page of the book that has them.
+//! Reports of measurements: tables in Markdown, charts as SVG, and the page of the book that
+//! contains them.
 
 mod axis;
 mod bars;

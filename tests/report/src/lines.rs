@@ -1,4 +1,4 @@
-//! Curves: how a figure grows with another one.
+//! Line charts: the growth of a figure with a parameter.
 
 use super::axis::Axis;
 use super::markdown::Markdown;
@@ -12,11 +12,11 @@ const RIGHT: f64 = 740.0;
 const TOP: f64 = 66.0;
 const BOTTOM: f64 = 290.0;
 
-/// A chart. Both axes are logarithmic.
+/// A line chart. Both axes are logarithmic.
 pub struct Lines {
     /// Its title.
     pub title: String,
-    /// What grows.
+    /// Title of the horizontal axis.
     pub across: String,
     /// The unit of all curves.
     pub unit: Unit,
@@ -28,12 +28,12 @@ pub struct Lines {
 pub struct Series {
     /// Its name.
     pub name: String,
-    /// What grows, and what was measured of it.
+    /// The horizontal values and their measurements.
     pub points: Vec<(f64, Sample)>,
 }
 
 impl Lines {
-    /// The chart as a file.
+    /// Returns the chart as an SVG file.
     pub fn svg(&self) -> String {
         let mut svg = Svg::new();
         svg.text((0.0, 18.0), Anchor::Start, "title", &self.title);
@@ -78,7 +78,7 @@ impl Lines {
         svg.end((WIDTH, HEIGHT), &self.title, &self.words())
     }
 
-    /// The medians as a table, with the least and the greatest values.
+    /// Returns the medians as a table, with the minimum and maximum values.
     pub fn table(&self) -> Markdown {
         let mut table =
             Markdown::new(std::iter::once(self.across.as_str()).chain(self.series.iter().map(|s| s.name.as_str())));
@@ -97,7 +97,7 @@ impl Lines {
         table
     }
 
-    /// The chart in words.
+    /// Describes the chart as text.
     fn words(&self) -> String {
         let series = |series: &Series| {
             let points = series.points.iter();

@@ -1,8 +1,8 @@
-//! A table in Markdown.
+//! Markdown tables.
 
 use std::fmt;
 
-/// A table whose first column is text, and whose others are numbers.
+/// A table whose first column is text, and whose other columns are numbers.
 #[derive(Clone, Debug)]
 pub struct Markdown {
     header: Vec<String>,
@@ -10,12 +10,12 @@ pub struct Markdown {
 }
 
 impl Markdown {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub fn new(header: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
 
-    /// Adds a row. What is missing at its end is empty.
+    /// Adds a row. Missing cells at its end are empty.
     pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
@@ -26,7 +26,7 @@ impl fmt::Display for Markdown {
         let line = |f: &mut fmt::Formatter<'_>, cells: &[String]| {
             let filled = (0..self.header.len()).map(|column| cells.get(column).map_or("", String::as_str));
             for cell in filled {
-                // A bar would end the cell.
+                // A pipe character would end the cell.
                 write!(f, "| {} ", cell.replace('|', "\\|").replace('\n', " "))?;
             }
             writeln!(f, "|")

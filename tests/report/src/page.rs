@@ -1,4 +1,4 @@
-//! The page of the book with what was measured, and the files of its charts.
+//! The benchmark page of the book, and its chart files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use toolbay_testkit::vitals;
 
-/// The page, within the repository.
+/// Path of the page, relative to the repository.
 const PAGE: &str = "docs/src/benchmarks.md";
 
-/// The folder of its charts.
+/// Path of the chart directory, relative to the repository.
 const CHARTS: &str = "docs/src/bench";
 
 /// The page of the book.
@@ -19,12 +19,12 @@ pub struct Page {
 }
 
 impl Page {
-    /// That of the repository at `root`.
+    /// Returns the page of the repository at `root`.
     pub fn of(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }
 
-    /// Replaces what is between the markers of `part`.
+    /// Replaces the text between the markers of `part`.
     pub fn write(&self, part: &str, text: &str) -> Result<()> {
         let path = self.root.join(PAGE);
         let page = fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))?;
@@ -32,7 +32,7 @@ impl Page {
         fs::write(&path, page).with_context(|| format!("failed to write {}", path.display()))
     }
 
-    /// Writes a chart. What the page has in order to show it.
+    /// Writes a chart. Returns the Markdown that displays it.
     pub fn chart(&self, name: &str, about: &str, svg: &str) -> Result<String> {
         let path = self.root.join(CHARTS).join(name).with_extension("svg");
         fs::create_dir_all(self.root.join(CHARTS)).context("failed to create the folder of the charts")?;
@@ -41,7 +41,7 @@ impl Page {
     }
 }
 
-/// A page with other text between two markers.
+/// Returns a page in which the text between two markers is replaced.
 fn replaced(page: &str, part: &str, text: &str) -> Result<String> {
     let (begin, end) = (format!("<!-- {part}: begin -->\n"), format!("<!-- {part}: end -->"));
     let (before, rest) = page.split_once(&begin).with_context(|| format!("no {}", begin.trim_end()))?;
@@ -50,7 +50,7 @@ fn replaced(page: &str, part: &str, text: &str) -> Result<String> {
     Ok(format!("{before}{begin}\n{}\n\n{end}{after}", text.trim()))
 }
 
-/// Where it was measured.
+/// The machine on which the measurement runs.
 pub struct Machine {
     processor: String,
     cores: usize,
@@ -61,7 +61,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The machine and its load now.
+    /// Reads the properties of the machine and its current load.
     pub fn now(root: &Path) -> Result<Self> {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let field = |text: &str, key: &str| {
@@ -78,7 +78,7 @@ impl Machine {
         Ok(Self {
             processor,
             cores: std::thread::available_parallelism().context("how many cores are there?")?.get(),
-            // What comes after the version names who built it.
+            // The rest of the version names the distributor.
             kernel: read("/proc/sys/kernel/osrelease").trim().split('-').next().unwrap_or_default().to_owned(),
             memory,
             load: vitals::load_average()?,
@@ -86,7 +86,7 @@ impl Machine {
         })
     }
 
-    /// It, as a sentence.
+    /// Describes the machine in a sentence.
     pub fn words(&self) -> String {
         let Self { processor, cores, kernel, memory, load, commit } = self;
         let commit = if commit.is_empty() { String::new() } else { format!(" Toolbay is commit `{commit}`.") };

@@ -4,14 +4,14 @@
 #[derive(Clone, Debug, Default)]
 pub struct Sample(Vec<f64>);
 
-/// What is counted, and whether less of it is better.
+/// The unit of a figure, and whether smaller values are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Time.
     Microseconds,
     /// Time.
     Milliseconds,
-    /// How often something happens; more is better.
+    /// Frequency; more is better.
     PerSecond,
     /// Memory.
     Mebibytes,
@@ -24,17 +24,17 @@ impl Sample {
         self.0.sort_by(f64::total_cmp);
     }
 
-    /// Whether nothing was measured.
+    /// Returns whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The middle value, or the mean of the two in the middle.
+    /// Returns the middle value, or the mean of the two in the middle.
     pub fn median(&self) -> Option<f64> {
         let middle = self.0.len() / 2;
         let upper = self.0.get(middle)?;
@@ -44,17 +44,17 @@ impl Sample {
         Some(f64::midpoint(*self.0.get(middle.checked_sub(1)?)?, *upper))
     }
 
-    /// The least value.
+    /// Returns the smallest value.
     pub fn least(&self) -> Option<f64> {
         self.0.first().copied()
     }
 
-    /// The greatest value.
+    /// Returns the largest value.
     pub fn most(&self) -> Option<f64> {
         self.0.last().copied()
     }
 
-    /// How many times another one's median this one's is.
+    /// Returns the ratio of this median to the median of `other`.
     pub fn ratio(&self, other: &Self) -> Option<f64> {
         Some(self.median()? / other.median().filter(|median| *median > 0.0)?)
     }
@@ -69,7 +69,7 @@ impl FromIterator<f64> for Sample {
 }
 
 impl Unit {
-    /// The unit as it is written after a number.
+    /// Returns the unit as it is written after a number.
     pub fn name(self) -> &'static str {
         match self {
             Self::Microseconds => "µs",
@@ -79,12 +79,12 @@ impl Unit {
         }
     }
 
-    /// Whether less is better.
+    /// Returns whether smaller values are better.
     pub fn is_cost(self) -> bool {
         self != Self::PerSecond
     }
 
-    /// A value with its unit.
+    /// Formats a value with its unit.
     pub fn words(self, value: f64) -> String {
         match self {
             Self::PerSecond => format!("{}/s", number(value)),
@@ -93,7 +93,7 @@ impl Unit {
     }
 }
 
-/// A number with three digits that count, and commas in what is large.
+/// Formats a number with three significant digits, and with commas if it is large.
 pub fn number(value: f64) -> String {
     let digits = match value.abs() {
         small if small >= 99.95 || small == 0.0 => 0,
@@ -101,7 +101,7 @@ pub fn number(value: f64) -> String {
         small if small >= 0.9995 => 2,
         _ => 3,
     };
-    // What is larger than a thousand keeps three digits, too.
+    // Numbers above a thousand are rounded to three digits, too.
     let rounded = if value.abs() >= 1000.0 {
         let scale = 10_f64.powf(value.abs().log10().floor() - 2.0);
         (value / scale).round() * scale
@@ -115,12 +115,12 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// A whole number, with commas.
+/// Formats a whole number with commas.
 pub(crate) fn count(value: f64) -> String {
     commas(&format!("{value:.0}"))
 }
 
-/// Digits with commas between thousands.
+/// Inserts commas between thousands.
 fn commas(digits: &str) -> String {
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {

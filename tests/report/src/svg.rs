@@ -1,9 +1,9 @@
-//! SVG as text: shapes and words that are readable on light and dark pages.
+//! SVG generation: shapes and text that are readable on light and dark pages.
 
 use std::fmt::{Display, Write as _};
 
-/// Colours that can be told apart on white and on black, also by people who see few colours; and what is drawn in the
-/// colour of the text.
+/// Colours that can be distinguished on white and on black, also by people with colour blindness.
+/// Other items have the colour of the text.
 const STYLE: &str = "\
 svg{color:#24292f;background:transparent;font:13px system-ui,sans-serif}\
 @media(prefers-color-scheme:dark){svg{color:#d0d7de}}\
@@ -14,15 +14,15 @@ text{fill:currentColor}.small{font-size:11px}.title{font-size:15px;font-weight:6
 .c5{--c:#f0e442}}\
 .fill{fill:var(--c)}.line{fill:none;stroke:var(--c);stroke-width:2}.range{stroke:var(--c);stroke-width:1.2}";
 
-/// How many colours there are.
+/// Number of colours.
 const COLOURS: usize = 6;
 
-/// A drawing that grows.
+/// A drawing under construction.
 pub(crate) struct Svg {
     body: String,
 }
 
-/// Where a text begins or ends.
+/// The alignment of a text.
 #[derive(Clone, Copy)]
 pub(crate) enum Anchor {
     Start,
@@ -35,7 +35,7 @@ impl Svg {
         Self { body: String::new() }
     }
 
-    /// Writes a piece. A string takes everything.
+    /// Appends a piece. Writing to a string cannot fail.
     fn put(&mut self, piece: impl Display) {
         let _ = writeln!(self.body, "{piece}");
     }
@@ -54,7 +54,7 @@ impl Svg {
         self.put(format_args!(r#"<line x1="{x1:.1}" y1="{y1:.1}" x2="{x2:.1}" y2="{y2:.1}" class="{class}"/>"#));
     }
 
-    /// A bar, and what is said of it to those who point at it.
+    /// Draws a bar with a tooltip.
     pub(crate) fn bar(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), colour: usize, about: &str) {
         let (class, about) = (class("fill", colour), escaped(about));
         self.put(format_args!(
@@ -75,12 +75,12 @@ impl Svg {
         self.put(format_args!(r#"<polyline points="{points}" class="{class}"/>"#));
     }
 
-    /// The line from the least to the greatest value of a point.
+    /// Draws the line from the minimum to the maximum value of a point.
     pub(crate) fn range(&mut self, x: f64, (top, bottom): (f64, f64), colour: usize) {
         self.line((x, top), (x, bottom), &class("range", colour));
     }
 
-    /// The whole file. Title and description are for those who do not see it.
+    /// Returns the complete file. Title and description are for accessibility.
     pub(crate) fn end(self, (width, height): (f64, f64), title: &str, about: &str) -> String {
         let (title, about, body) = (escaped(title), escaped(about), self.body);
         format!(
@@ -95,7 +95,7 @@ fn class(kind: &str, colour: usize) -> String {
     format!("{kind} c{}", colour % COLOURS)
 }
 
-/// Text as XML has it.
+/// Escapes text for XML.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -1,4 +1,4 @@
-//! One of those who call: it has some requests in flight at any time, and judges every answer.
+//! A caller that always has requests in flight and checks every response.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use crate::mix::{self, Call, Deed, Expected, said};
 use crate::slot::{Said, Slot};
 use crate::soak::Soak;
 
-/// One time in so many, a caller sends a burst.
+/// One in this many steps, a caller sends a burst.
 const BURST_EVERY: usize = 2000;
 
-/// Light calls in a burst: more than run at once, so that they queue.
+/// Number of light calls in a burst: more than run at once, so that they queue.
 const BURST: usize = 100;
 
 /// A caller.
@@ -24,9 +24,9 @@ pub(crate) struct Caller<'a> {
     soak: &'a Soak<'a>,
     mailbox: Mailbox<'a>,
     random: Rng,
-    /// Requests in flight at most.
+    /// Maximum number of requests in flight.
     window: usize,
-    /// Light calls that are to be sent at once.
+    /// Number of light calls left in the current burst.
     burst: usize,
     open: HashMap<u64, Open<'a>>,
 }
@@ -40,7 +40,7 @@ struct Open<'a> {
 
 enum Wanted<'a> {
     Call(Expected),
-    /// Whatever the slot could say from that step on.
+    /// Any result that the slot could return from this step on.
     Slot(&'a Slot, usize),
     Pong,
 }
@@ -51,7 +51,7 @@ impl<'a> Caller<'a> {
         Self { soak, mailbox, random: Rng::with_seed(seed), window, burst: 0, open: HashMap::new() }
     }
 
-    /// Calls until the soak ends, then waits for what is in flight.
+    /// Calls until the run ends, then waits for the requests in flight.
     pub(crate) fn run(mut self) -> Result<()> {
         loop {
             while !self.soak.is_over() && (self.open.len() < self.window || self.burst > 0) {
@@ -84,7 +84,8 @@ impl<'a> Caller<'a> {
             }
             Deed::CallSlot => {
                 let Some(slot) = self.random.choice(self.soak.slots) else { return Ok(()) };
-                // Before the call is sent: a change may be seen by the time it is.
+                // The step is read before the call is sent, because a change may take effect in
+                // between.
                 let step = slot.step();
                 open(self.mailbox.call(&slot.tool, &slot.arguments)?, Wanted::Slot(slot, step), None);
             }
@@ -94,14 +95,14 @@ impl<'a> Caller<'a> {
         Ok(())
     }
 
-    /// Takes in the next answer, or cancels what it is time for.
+    /// Receives the next response, or cancels a request that is due.
     fn hear(&mut self) -> Result<()> {
         let now = Instant::now();
         let due = |open: &Open| open.cancel.unwrap_or(open.began + DEADLINE);
         let Some((id, at)) = self.open.iter().map(|(id, open)| (*id, due(open))).min_by_key(|(_, at)| *at) else {
             return Ok(());
         };
-        // What has come already is looked at first.
+        // Responses that have already arrived take precedence.
         match self.mailbox.next(at.max(now)) {
             Some(Event::Answer(id, answer)) => {
                 if let Some(open) = self.open.remove(&id) {
@@ -134,7 +135,7 @@ impl<'a> Caller<'a> {
     }
 }
 
-/// Whether a slot's tool may have answered so since that step.
+/// Checks whether a slot's tool may return this result since that step.
 pub(crate) fn judge_slot(slot: &Slot, since: usize, answer: &Answer) -> Result<(), String> {
     match slot_said(answer) {
         Some(said) if slot.allows(since, &said) => Ok(()),
@@ -142,7 +143,7 @@ pub(crate) fn judge_slot(slot: &Slot, since: usize, answer: &Answer) -> Result<(
     }
 }
 
-/// What a slot's tool said; `None` if that is neither a text nor that there is no such tool.
+/// Returns the result of a slot's tool; `None` if it is neither a text nor an unknown tool.
 pub(crate) fn slot_said(answer: &Answer) -> Option<Said> {
     match answer {
         Ok(result) if kind(answer) == "ok" => Some(Some(said(result)?.to_owned())),

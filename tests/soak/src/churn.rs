@@ -1,4 +1,4 @@
-//! Changes one plugin file again and again, and sees to it that each change has the effect that it should.
+//! Changes one plugin file repeatedly, and checks that each change has the expected effect.
 
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,13 @@ use crate::slot::{Said, Slot};
 use crate::soak::Soak;
 use crate::source::{Source, grant};
 
-/// How long a change may take to have its effect before it counts as lost.
+/// Maximum time until the effect of a change, before it counts as lost.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often a change is looked for of which nobody is told.
+/// Polling interval for changes without a notification.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// One slot's file, and who changes it.
+/// A slot's file and the state of its changes.
 pub(crate) struct Churner<'a> {
     soak: &'a Soak<'a>,
     mailbox: Mailbox<'a>,
@@ -29,7 +29,7 @@ pub(crate) struct Churner<'a> {
     slot: &'a Slot,
     source: Source<'a>,
     files: &'a Files,
-    /// What is in the folder.
+    /// The edition in the folder.
     edition: u64,
     /// `config.note` in the grant.
     note: u64,
@@ -41,7 +41,7 @@ impl<'a> Churner<'a> {
         Self { soak, mailbox, random, slot, source, files, edition: 0, note: 0 }
     }
 
-    /// Changes the file until the soak ends.
+    /// Changes the file until the run ends.
     pub(crate) fn run(mut self) -> Result<()> {
         while !self.soak.is_over() {
             let changed = match (&self.source, self.random.u8(..10)) {
@@ -58,7 +58,7 @@ impl<'a> Churner<'a> {
         self.restore().with_context(|| format!("{} could not be put back as it was", self.slot.id))
     }
 
-    /// Puts back what was there in the beginning, so that the server should hold what it held then.
+    /// Restores the initial files, so that the server returns to its initial resources.
     fn restore(&mut self) -> Result<()> {
         (self.edition, self.note) = (0, 0);
         self.slot.may_say(None);
@@ -74,7 +74,7 @@ impl<'a> Churner<'a> {
         Ok(())
     }
 
-    /// Another edition takes the place of the one that is there.
+    /// Replaces the current edition with another one.
     fn replace(&mut self) -> Result<()> {
         let Source::Editions(editions) = self.source else { return self.put_file() };
         let before = self.edition;
@@ -92,7 +92,7 @@ impl<'a> Churner<'a> {
         Ok(())
     }
 
-    /// What was there comes again, after something that was refused.
+    /// Restores the current file after an invalid one was rejected.
     fn mend(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
         let loaded = |log: &Log| log.loaded(self.slot.id);
         let before = self.soak.log.read(loaded);
@@ -121,7 +121,7 @@ impl<'a> Churner<'a> {
         Ok(())
     }
 
-    /// Something that is no plugin comes: what was there goes on serving.
+    /// Writes a file that is not a plugin. The previous plugin must continue to work.
     fn break_and_mend(&mut self) -> Result<()> {
         let refused = self.refused();
         self.files.put_wrong(&self.file(), &mut self.random)?;
@@ -133,7 +133,7 @@ impl<'a> Churner<'a> {
         self.mend(&name, &bytes)
     }
 
-    /// Half a file comes, and later all of one.
+    /// Writes a truncated file, and later a complete one.
     fn leave_half_and_mend(&mut self) -> Result<()> {
         let bytes = self.bytes();
         self.files.put_half(&self.file(), &bytes, &mut self.random)?;
@@ -142,7 +142,7 @@ impl<'a> Churner<'a> {
         self.replace()
     }
 
-    /// A grant with a mistake comes: what was there goes on serving.
+    /// Writes an invalid grant. The previous plugin must continue to work.
     fn break_grant_and_mend(&mut self) -> Result<()> {
         let refused = self.refused();
         let (grant, name) = (self.grant(), self.grant_file());
@@ -185,12 +185,12 @@ impl<'a> Churner<'a> {
         grant(self.slot.id, self.note)
     }
 
-    /// What the slot's tool answers when everything is as it should be.
+    /// Returns the expected result of the slot's tool.
     fn says(&self) -> String {
         self.source.says(self.edition, self.note)
     }
 
-    /// Asks until the answer is what it should become.
+    /// Calls the tool until it returns the expected result.
     fn until_answered(&self) -> Result<()> {
         let (said, deadline) = (Some(self.says()), Instant::now() + PATIENCE);
         while self.asked()? != said {
@@ -200,14 +200,14 @@ impl<'a> Churner<'a> {
         Ok(())
     }
 
-    /// Sees that what was there goes on serving.
+    /// Checks that the previous plugin continues to work.
     fn still_answered(&self) -> Result<()> {
         let (said, asked) = (Some(self.says()), self.asked()?);
         ensure!(asked == said, "{} answered {asked:?}, not {said:?}", self.slot.tool);
         Ok(())
     }
 
-    /// What the slot's tool answers now; an answer that it cannot give is an error.
+    /// Returns the current result of the slot's tool. An impossible result is an error.
     fn asked(&self) -> Result<Said> {
         let since = self.slot.step();
         let answer = self.mailbox.ask(&self.slot.tool, &self.slot.arguments)?.what;
@@ -218,7 +218,8 @@ impl<'a> Churner<'a> {
         Ok(slot_said(&answer).flatten())
     }
 
-    /// Waits until a client has been told that the list of tools changed, and has seen that it did.
+    /// Waits until a client was notified of a change to the list of tools and has received the new
+    /// list.
     fn until_listed(&self, tool: &str, there: bool) -> Result<()> {
         self.until_listed_tool(&format!("{}.{tool}", self.slot.id), there)
     }
@@ -233,7 +234,8 @@ impl<'a> Churner<'a> {
         self.soak.log.read(|log| log.refused(self.slot.id))
     }
 
-    /// Waits until the log says that the file was refused, and sees that the one before it goes on serving.
+    /// Waits until the log reports the rejection of the file, and checks that the previous one
+    /// continues to work.
     fn until_refused(&self, before: u64) -> Result<()> {
         let began = Instant::now();
         let refused = self.soak.log.wait_until(PATIENCE, |log| log.refused(self.slot.id) > before);

@@ -1,4 +1,4 @@
-//! What a soak has done so far.
+//! Counters of a soak test.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,24 +9,24 @@ use toolbay_testkit::Answer;
 use toolbay_testkit::latency::Latencies;
 use toolbay_testkit::message;
 
-/// What a call came to that nobody waited for any more.
+/// The outcome of a call that was cancelled.
 pub(crate) const CANCELLED: &str = "cancelled";
 
 /// Counters that all threads share.
 pub(crate) struct Counts(Mutex<Totals>);
 
-/// The counters at one moment.
+/// A snapshot of the counters.
 #[derive(Clone)]
 pub(crate) struct Totals {
-    /// Calls that have come to an end.
+    /// Number of completed calls.
     pub(crate) calls: u64,
-    /// The same, by what they came to.
+    /// Number of completed calls by outcome.
     pub(crate) kinds: BTreeMap<String, u64>,
-    /// Changes of files that the server has taken in.
+    /// Number of file changes that the server has applied.
     pub(crate) reloads: u64,
-    /// The same, by what was changed.
+    /// Number of file changes by kind.
     pub(crate) changes: BTreeMap<&'static str, u64>,
-    /// How long after a change of a file its effect was seen.
+    /// Time from a change of a file until its effect was observed.
     pub(crate) seen: Latencies,
 }
 
@@ -36,7 +36,7 @@ impl Counts {
         Ok(Self(Mutex::new(Totals { calls: 0, kinds, reloads: 0, changes, seen })))
     }
 
-    /// A call has come to an end.
+    /// Records a completed call.
     pub(crate) fn call(&self, kind: &str) {
         let mut totals = self.lock();
         totals.calls += 1;
@@ -46,7 +46,7 @@ impl Counts {
         }
     }
 
-    /// The effect of a change was seen.
+    /// Records the observed effect of a change.
     pub(crate) fn reload(&self, change: &'static str, after: Duration) {
         let mut totals = self.lock();
         totals.reloads += 1;
@@ -54,12 +54,12 @@ impl Counts {
         totals.seen.add(after);
     }
 
-    /// The counters now.
+    /// Returns the current counters.
     pub(crate) fn now(&self) -> Totals {
         self.lock().clone()
     }
 
-    /// Calls and reloads now.
+    /// Returns the current numbers of calls and reloads.
     pub(crate) fn done(&self) -> (u64, u64) {
         let totals = self.lock();
         (totals.calls, totals.reloads)
@@ -70,13 +70,13 @@ impl Counts {
     }
 }
 
-/// How much a part is of a whole; all of it where there is none.
+/// Returns the ratio of a part to the whole, or 1 if the whole is zero.
 #[expect(clippy::cast_precision_loss, reason = "nobody counts beyond 2^52")]
 pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 1.0 } else { part as f64 / whole as f64 }
 }
 
-/// What a call came to, in one word.
+/// Returns the outcome of a call in one word.
 pub(crate) fn kind(answer: &Answer) -> String {
     match answer {
         Ok(result) if message::is_error(result) => message::error_kind(result).unwrap_or("failed").to_owned(),

@@ -1,4 +1,4 @@
-//! Plugins that differ from one another, made out of one.
+//! Generates plugins that differ from one another from a single guest.
 
 use std::fs;
 use std::path::Path;
@@ -6,24 +6,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, ensure};
 
-/// What the guest says of itself, up to its number.
+/// The text in the guest's description that precedes its number.
 const MARK: &[u8] = b"restless-edition-";
 
-/// How many digits the number has.
+/// Number of digits.
 const DIGITS: usize = 6;
 
-/// Editions that come again and again: their compiled code is in the store.
+/// Number of recurring editions. Their compiled code is in the cache.
 const RECURRING: u64 = 16;
 
-/// One change in so many brings an edition that has never been there, which must be compiled.
+/// One in this many changes uses a new edition, which must be compiled.
 const FRESH: u64 = 8;
 
 /// All editions of the guest `restless`.
 pub(crate) struct Editions {
     first: Vec<u8>,
-    /// Where its number is.
+    /// Offset of the number.
     number: usize,
-    /// The next that has never been there.
+    /// The next new edition.
     next: AtomicU64,
 }
 
@@ -43,7 +43,7 @@ impl Editions {
         Ok(Self { first, number, next: AtomicU64::new(RECURRING) })
     }
 
-    /// The file of an edition.
+    /// Returns the file of an edition.
     pub(crate) fn file(&self, edition: u64) -> Vec<u8> {
         let mut file = self.first.clone();
         let digits = format!("{:0DIGITS$}", edition % 10_u64.pow(6));
@@ -51,12 +51,12 @@ impl Editions {
         file
     }
 
-    /// What an edition says of itself.
+    /// Returns the text that an edition reports.
     pub(crate) fn says(edition: u64, note: &str) -> String {
         format!("{}{edition:0DIGITS$} {note}", String::from_utf8_lossy(MARK))
     }
 
-    /// Any edition but this one.
+    /// Returns a random edition other than this one.
     pub(crate) fn other_than(&self, edition: u64, random: &mut fastrand::Rng) -> u64 {
         if random.u64(..FRESH) == 0 {
             return self.next.fetch_add(1, Ordering::Relaxed);
@@ -65,13 +65,13 @@ impl Editions {
         if other == edition { (other + 1) % RECURRING } else { other }
     }
 
-    /// How many editions there have been.
+    /// Returns the number of editions generated so far.
     pub(crate) fn count(&self) -> u64 {
         self.next.load(Ordering::Relaxed)
     }
 }
 
-/// Odd editions have one tool more.
+/// Returns whether an edition is odd. Odd editions have one more tool.
 pub(crate) fn is_odd(edition: u64) -> bool {
     edition % 2 == 1
 }

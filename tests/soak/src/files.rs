@@ -1,4 +1,4 @@
-//! The ways in which files come into a folder, and leave it.
+//! The ways in which files are added to a folder and removed from it.
 
 use std::fs;
 use std::io::{self, Write};
@@ -8,22 +8,22 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-/// How a file comes.
+/// The way in which a file is written.
 #[derive(Clone, Copy, Debug)]
 enum Way {
-    /// It is written over what is there, at once.
+    /// Overwritten in place, at once.
     Copied,
-    /// It is written over what is there, in pieces, with pauses.
+    /// Overwritten in place, in pieces, with pauses.
     Slowly,
-    /// It is written beside, in the folder, and renamed.
+    /// Written to another name in the folder, and renamed.
     Renamed,
-    /// It is written elsewhere and moved over what is there.
+    /// Written to another directory, and moved over the existing file.
     Moved,
-    /// It is a link to a file elsewhere, moved over what is there.
+    /// Written to another directory; a symbolic link to it is moved over the existing file.
     Linked,
 }
 
-/// What is no plugin, and says so to whoever reads it.
+/// Contents that are not a plugin, and obviously invalid.
 const WRONG: [&[u8]; 4] = [
     b"<!doctype html><title>404 Not Found</title>",
     b"\0asm\x01\0\0\0",
@@ -31,7 +31,7 @@ const WRONG: [&[u8]; 4] = [
     b"#!/bin/sh\nexit 1\n",
 ];
 
-/// The plugin folder, and a place beside it from which files are moved there.
+/// The plugin folder, and a directory next to it from which files are moved.
 pub(crate) struct Files {
     folder: PathBuf,
     beside: PathBuf,
@@ -42,9 +42,10 @@ impl Files {
         Self { folder: folder.to_owned(), beside: beside.to_owned() }
     }
 
-    /// Puts a file into the folder in any way there is.
+    /// Puts a file into the folder in a random way.
     pub(crate) fn put(&self, name: &str, bytes: &[u8], random: &mut fastrand::Rng) -> Result<()> {
-        // Half a component is seen to be one. Half a grant may be a grant, and is taken for what it says.
+        // A truncated component is recognized as such. A truncated grant may be valid, and is used
+        // as it is.
         let ways: &[Way] = if Path::new(name).extension().is_some_and(|extension| extension == "toml") {
             &[Way::Renamed, Way::Moved, Way::Linked]
         } else {
@@ -58,7 +59,7 @@ impl Files {
         let (to, part) = (self.folder.join(name), self.folder.join(format!("{name}.part")));
         let (elsewhere, linked) = (self.beside.join(name), fs::read_link(&to));
         match way {
-            // Through a link, another file would be written than the one in the folder.
+            // Writing through a link would change another file than the one in the folder.
             Way::Copied | Way::Slowly if linked.is_ok() => fs::remove_file(&to)?,
             _ => {}
         }
@@ -80,7 +81,7 @@ impl Files {
                 fs::rename(&elsewhere, &to)?;
             }
             Way::Linked => {
-                // What a link leads to never changes: a new link leads elsewhere.
+                // The target of a link never changes. A new link has a new target.
                 let target = self.beside.join(format!("{:x}", random.u64(..)));
                 fs::write(&target, bytes)?;
                 symlink(&target, &elsewhere)?;
@@ -93,18 +94,18 @@ impl Files {
         Ok(())
     }
 
-    /// Puts something there that is no plugin.
+    /// Writes a file that is not a plugin.
     pub(crate) fn put_wrong(&self, name: &str, random: &mut fastrand::Rng) -> Result<()> {
         self.put(name, random.choice(WRONG).unwrap_or_default(), random)
     }
 
-    /// Leaves a file that ends in the middle, as a copy that was broken off does.
+    /// Writes a truncated file, as an interrupted copy does.
     pub(crate) fn put_half(&self, name: &str, bytes: &[u8], random: &mut fastrand::Rng) -> Result<()> {
         let half = bytes.get(..random.usize(..bytes.len().max(1))).unwrap_or_default();
         self.put_in(Way::Copied, name, half, random).with_context(|| format!("failed to put half of {name}"))
     }
 
-    /// Takes a file away: deletes it, or moves it out of sight.
+    /// Removes a file: deletes it, or moves it to another directory.
     pub(crate) fn remove(&self, name: &str, random: &mut fastrand::Rng) -> Result<()> {
         let (file, elsewhere) = (self.folder.join(name), self.beside.join(name));
         let mut remove = || {
@@ -121,7 +122,7 @@ impl Files {
     }
 }
 
-/// Lets time pass, as people and programs do who work on files.
+/// Sleeps, as users and programs that work on files do.
 #[expect(clippy::disallowed_methods, reason = "a change of a file is what others wait for; nothing announces it")]
 pub(crate) fn pause(time: Duration) {
     std::thread::sleep(time);

@@ -1,8 +1,8 @@
-//! What a soak is to reach.
+//! The goal of a soak test.
 
 use std::time::Duration;
 
-/// How much there is to do.
+/// The amount of work to do.
 #[derive(Clone, Copy)]
 pub(crate) struct Goal {
     pub(crate) calls: u64,

@@ -1,19 +1,19 @@
-//! What a server logs, as far as anybody asks.
+//! The relevant parts of a server's log.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Lines that are kept to be shown when something goes wrong.
+/// Number of recent lines to show after a failure.
 const TAIL: usize = 30;
 
-/// The last lines of a server's log, and what was counted in all of them.
+/// The last lines of a server's log, and counters of all lines.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     tail: VecDeque<String>,
-    /// How often a plugin's file was refused, by plugin.
+    /// Number of rejected files, by plugin.
     refused: BTreeMap<String, u64>,
-    /// How often one was loaded, by plugin.
+    /// Number of loaded files, by plugin.
     loaded: BTreeMap<String, u64>,
-    /// Lines of the level that nothing a plugin does may lead to.
+    /// Error lines, which no plugin may cause.
     pub(crate) errors: Vec<String>,
 }
 
@@ -35,23 +35,23 @@ impl Log {
         }
     }
 
-    /// How often files of this plugin were refused.
+    /// Returns how many files of this plugin were rejected.
     pub(crate) fn refused(&self, plugin: &str) -> u64 {
         self.refused.get(plugin).copied().unwrap_or_default()
     }
 
-    /// How often files of this plugin were loaded.
+    /// Returns how many files of this plugin were loaded.
     pub(crate) fn loaded(&self, plugin: &str) -> u64 {
         self.loaded.get(plugin).copied().unwrap_or_default()
     }
 
-    /// The last lines.
+    /// Returns the last lines.
     pub(crate) fn tail(&self) -> Vec<String> {
         self.tail.iter().cloned().collect()
     }
 }
 
-/// The plugin that a line is about.
+/// Returns the plugin that a line names.
 fn plugin_of(line: &str) -> Option<&str> {
     line.split_once("plugin=\"")?.1.split_once('"').map(|(plugin, _)| plugin)
 }

@@ -41,10 +41,11 @@ use self::stage::Stage;
 use self::verdict::Verdict;
 use self::watch::Watch;
 
-/// Callers, each with requests in flight.
+/// Number of callers, each with requests in flight.
 const CALLERS: u64 = 6;
 
-/// Requests in flight of one caller: together somewhat fewer than run at once, but for bursts.
+/// Requests in flight of one caller. Except in bursts, all callers together have slightly fewer
+/// than the server runs concurrently.
 const WINDOW: usize = 4;
 
 /// Call without end while plugins misbehave and their files change, and see that nothing is lost and nothing grows.
@@ -82,7 +83,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Soaks, and says whether everything held.
+/// Runs the soak test. Returns whether all checks passed.
 fn run(options: &Options) -> Result<bool> {
     let built = Builder::new(&Workspace::load()?).with_server(options.server.as_deref(), options.profile)?;
     let seed = options.seed.unwrap_or_else(|| fastrand::u64(..));
@@ -121,7 +122,7 @@ fn soak(built: &Built, goal: Goal) -> Result<Verdict> {
     Ok(verdict)
 }
 
-/// Waits until everything that is in the folder has been loaded.
+/// Waits until all plugins in the folder are loaded.
 fn all_listed(soak: &Soak<'_>, stage: &Stage) -> Result<()> {
     let wanted = stage.tools();
     let listed = |tools: &[String]| wanted.iter().all(|tool| tools.contains(tool));
@@ -129,7 +130,7 @@ fn all_listed(soak: &Soak<'_>, stage: &Stage) -> Result<()> {
     soak.list(&soak.connection.mailbox())
 }
 
-/// Calls and changes files until the goal is reached, and judges what came of it.
+/// Calls tools and changes files until the goal is reached, and checks the results.
 fn work(soak: &Soak<'_>, stage: &Stage, goal: Goal) -> Result<Verdict> {
     let mut watch = Watch::begin(soak, goal)?;
     let outcome = std::thread::scope(|scope| {
@@ -144,7 +145,7 @@ fn work(soak: &Soak<'_>, stage: &Stage, goal: Goal) -> Result<Verdict> {
         }
         let watched = soak.end_with(&watch.until_done());
         soak.over.update(|over| *over = true);
-        // A panic has been printed; what it was about is not done.
+        // A panic has already been printed. The thread counts as failed.
         let done = |thread: std::thread::ScopedJoinHandle<'_, bool>| thread.join().unwrap_or(false);
         let worked = threads.into_iter().map(done).fold(watched, |good, other| good && other);
         soak.quiet.store(true, Ordering::SeqCst);

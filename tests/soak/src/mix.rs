@@ -1,4 +1,4 @@
-//! What is called, how often, and what must come of it.
+//! The mix of requests, with their weights and expected results.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use toolbay_testkit::Answer;
 
 use crate::counts::kind;
 
-/// The JSON-RPC error for a tool that there is not.
+/// The JSON-RPC error for an unknown tool.
 const UNKNOWN_TOOL: &str = "-32602";
 
-/// One thing to do.
+/// A single action of a caller.
 pub(crate) enum Deed {
-    /// To call a tool.
+    /// Calls a tool.
     Call(Call),
-    /// To call the tool of any slot, by whose change its answer is judged.
+    /// Calls the tool of a random slot, whose changes determine the valid results.
     CallSlot,
-    /// To send `ping`.
+    /// Sends `ping`.
     Ping,
-    /// To send a line that is no request.
+    /// Sends a line that is not a request.
     Garbage(&'static str),
 }
 
@@ -28,20 +28,20 @@ pub(crate) struct Call {
     pub(crate) tool: &'static str,
     pub(crate) arguments: Value,
     pub(crate) expected: Expected,
-    /// After how long nobody waits for it any more.
+    /// The time after which it is cancelled.
     pub(crate) cancel: Option<Duration>,
 }
 
-/// What must come of a call.
+/// The expected result of a call.
 #[derive(Debug)]
 pub(crate) enum Expected {
-    /// Text, and nothing but this.
+    /// Exactly this text.
     Text(String),
-    /// Structured content with this value at this place.
+    /// Structured content with this value at this pointer.
     Value(&'static str, Value),
-    /// Some content of this type.
+    /// Content of this type.
     Content(&'static str),
-    /// Success, whatever it says.
+    /// Success with any content.
     Success,
     /// An error of one of these kinds.
     Kind(&'static [&'static str]),
@@ -49,7 +49,7 @@ pub(crate) enum Expected {
 
 type Make = fn(&mut Rng) -> Deed;
 
-/// How many of a thousand deeds are which, about.
+/// The actions with their approximate weights, in thousandths.
 const MIX: &[(u32, Make)] = &[
     (280, |random| echo(random, 8, 200)),
     (10, |random| echo(random, 10_000, 100_000)),
@@ -79,16 +79,16 @@ const MIX: &[(u32, Make)] = &[
     (10, |_| call("qr_svg", json!({"text": "toolbay"}), Expected::Content("text"))),
     (2, |_| call("line_chart", json!({"values": [1, 3, 2], "size": "small"}), Expected::Content("image"))),
     (200, |_| Deed::CallSlot),
-    // Whatever another call has left behind would show.
+    // This would reveal any state that another call has left.
     (60, |_| call("bad.count", json!({}), Expected::Text("1".to_owned()))),
     (40, |_| Deed::Ping),
     (2, |_| Deed::Garbage("{\"jsonrpc\": \"2.0\", \"id\"")),
     (2, |_| Deed::Garbage("[]")),
-    // What callers get wrong.
+    // Mistakes of callers.
     (10, |_| fails("no_such_tool", json!({}), &[UNKNOWN_TOOL])),
     (10, |_| fails("evaluate", json!({"expression": 7}), &["invalid-arguments"])),
     (10, |_| fails("evaluate", json!({"expression": "1 +"}), &["invalid-arguments"])),
-    // What plugins do.
+    // Failures of plugins.
     (5, |_| fails("bad.fail", json!({}), &["failed"])),
     (5, |_| fails("bad.refuse", json!({}), &["invalid-arguments"])),
     (6, |_| fails("flood.spin", json!({}), &["fuel"])),
@@ -96,11 +96,12 @@ const MIX: &[(u32, Make)] = &[
     (4, |_| fails("flood.random", json!({}), &["fuel"])),
     (4, |_| fails("bad.hoard", json!({}), &["memory"])),
     (4, |_| fails("bad.recurse", json!({}), &["stack"])),
-    // A plugin that crashes call after call rests for a while.
+    // A plugin that crashes repeatedly is disabled for a while.
     (5, |_| fails("crash.panic", json!({}), &["trap", "disabled"])),
     (5, |_| fails("crash.exit", json!({}), &["trap", "disabled"])),
     (4, |_| fails("crash.fail", json!({}), &["failed", "disabled"])),
-    // Too large: cut, with a link to the whole, which makes room for the next one.
+    // The output is too large. It is truncated, with a link to the full output, which evicts
+    // earlier ones.
     (3, |_| call("bad.big_output", json!({"n": 2_000_000}), Expected::Success)),
     (3, |_| fails("bad.many_items", json!({"n": 2000}), &["output"])),
     (1, |_| fails("bad.flood_stdout", json!({"n": 10_000_000}), &["output"])),
@@ -111,7 +112,7 @@ const MIX: &[(u32, Make)] = &[
     (3, |_| call("bad.progress", json!({"n": 100}), Expected::Text("100 steps".to_owned()))),
     (3, |_| call("bad.environment", json!({}), Expected::Text("[] []".to_owned()))),
     (3, |_| call("bad.connect", json!({}), Expected::Success)),
-    // What nobody waits for to its end.
+    // Calls that are cancelled.
     (8, |random| cancelled("long.spin", random)),
     (4, |random| cancelled("long.clock", random)),
     (4, |random| cancelled("long.random", random)),
@@ -122,7 +123,7 @@ const MIX: &[(u32, Make)] = &[
     }),
 ];
 
-/// The next thing to do.
+/// Returns the next action.
 pub(crate) fn deed(random: &mut Rng) -> Deed {
     let all: u32 = MIX.iter().map(|(weight, _)| weight).sum();
     let mut left = random.u32(..all);
@@ -135,13 +136,13 @@ pub(crate) fn deed(random: &mut Rng) -> Deed {
     Deed::Ping
 }
 
-/// A light call, for bursts.
+/// Returns a light call, for bursts.
 pub(crate) fn light(random: &mut Rng) -> Deed {
     echo(random, 8, 200)
 }
 
 fn echo(random: &mut Rng, least: usize, most: usize) -> Deed {
-    // Quotes and characters beyond ASCII, because they are written in other ways on the wire.
+    // Quotes and non-ASCII characters, because they are encoded differently in JSON.
     let part = format!("{:x} \"ü\" 🦀\n", random.u64(..));
     let text = part.repeat(random.usize(least..most).div_ceil(part.len()));
     call("bad.echo", json!({"text": text}), Expected::Text(text))
@@ -155,14 +156,14 @@ fn fails(tool: &'static str, arguments: Value, kinds: &'static [&'static str]) -
     call(tool, arguments, Expected::Kind(kinds))
 }
 
-/// Would go on for ever. When it is answered nevertheless, that is a fault.
+/// Returns a call that would never end. A response to it is a failure.
 fn cancelled(tool: &'static str, random: &mut Rng) -> Deed {
     let cancel = Some(Duration::from_micros(random.u64(..20_000)));
     Deed::Call(Call { tool, arguments: json!({}), expected: Expected::Kind(&[]), cancel })
 }
 
 impl Expected {
-    /// Whether this came of the call; else what came.
+    /// Checks whether a call has this result. The error describes the actual result.
     pub(crate) fn judge(&self, answer: &Answer) -> Result<(), String> {
         let fits = match (self, answer) {
             (Self::Text(text), Ok(result)) => succeeded(answer) && said(result) == Some(text),
@@ -183,7 +184,7 @@ fn succeeded(answer: &Answer) -> bool {
     kind(answer) == "ok"
 }
 
-/// The text that a result begins with.
+/// Returns the text at the start of a result.
 pub(crate) fn said(result: &Value) -> Option<&str> {
     result.pointer("/content/0/text").and_then(Value::as_str)
 }
@@ -202,7 +203,7 @@ mod tests {
                 tools.insert(call.tool);
             }
         }
-        // Those of slots, pings and garbage have no tool; six are echoes.
+        // Actions for slots, pings and garbage have no tool, and six actions are echoes.
         assert!(tools.len() > 25 && tools.contains("bad.flood_stdout"), "{tools:?}");
     }
 

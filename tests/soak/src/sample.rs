@@ -1,4 +1,4 @@
-//! What is seen of the server in one look.
+//! A sample of the server's state.
 
 use toolbay_testkit::vitals::Vitals;
 
@@ -6,6 +6,6 @@ use toolbay_testkit::vitals::Vitals;
 #[derive(Clone, Copy)]
 pub(crate) struct Sample {
     pub(crate) vitals: Vitals,
-    /// How much of the goal was reached, at most 1.
+    /// The fraction of the goal that was reached, at most 1.
     pub(crate) done: f64,
 }

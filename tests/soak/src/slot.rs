@@ -1,42 +1,42 @@
-//! One plugin file that changes all the time, and what may be answered for it meanwhile.
+//! A plugin file that changes constantly, and the results that are valid at each moment.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
-/// What a call of a slot's tool answers: a text, or nothing when there is no such tool.
+/// The result of a slot's tool: a text, or `None` if the tool does not exist.
 pub(crate) type Said = Option<String>;
 
-/// A plugin file, and a tool of it whose answer says which file it is.
+/// A plugin file, and a tool whose result identifies the file.
 pub(crate) struct Slot {
     /// The plugin's id.
     pub(crate) id: &'static str,
     /// The tool, with its prefix.
     pub(crate) tool: String,
-    /// What it is called with.
+    /// The arguments of its calls.
     pub(crate) arguments: Value,
-    /// What could be answered, from each change to the next.
+    /// The possible results after each change.
     steps: Mutex<Vec<Vec<Said>>>,
 }
 
 impl Slot {
-    /// A slot that answers this now.
+    /// Creates a slot whose tool currently returns this.
     pub(crate) fn new(id: &'static str, tool: &str, arguments: Value, said: &str) -> Self {
         let steps = Mutex::new(vec![vec![Some(said.to_owned())]]);
         Self { id, tool: format!("{id}_{tool}"), arguments, steps }
     }
 
-    /// The step that it is at: to be asked before a call is made.
+    /// Returns the current step, to be read before a call is made.
     pub(crate) fn step(&self) -> usize {
         self.lock().len() - 1
     }
 
-    /// Whether a call that was made at a step may be answered so by now.
+    /// Returns whether a call that was made at a step may have this result by now.
     pub(crate) fn allows(&self, since: usize, said: &Said) -> bool {
         self.lock().iter().skip(since).flatten().any(|possible| possible == said)
     }
 
-    /// A change begins: from now on, this may be answered as well.
+    /// Starts a change: this result also becomes possible.
     pub(crate) fn may_say(&self, said: Said) {
         let mut steps = self.lock();
         let mut next = steps.last().cloned().unwrap_or_default();
@@ -44,7 +44,7 @@ impl Slot {
         steps.push(next);
     }
 
-    /// A change has been seen: from now on, nothing else is answered.
+    /// Ends a change whose effect was observed: only this result remains possible.
     pub(crate) fn says(&self, said: Said) {
         self.lock().push(vec![said]);
     }

@@ -1,4 +1,4 @@
-//! A soak while it runs.
+//! A running soak test.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,25 +11,25 @@ use crate::counts::Counts;
 use crate::log::Log;
 use crate::slot::Slot;
 
-/// How often it is looked whether the list of tools has changed, or all is over.
+/// Interval at which changes of the list of tools and the end of the run are checked.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What all threads of a soak share.
+/// State that all threads share.
 pub(crate) struct Soak<'a> {
     pub(crate) connection: &'a Connection,
-    /// What the server logs.
+    /// The server's log.
     pub(crate) log: &'a Signal<Log>,
     pub(crate) slots: &'a [Slot],
     pub(crate) counts: Counts,
-    /// The tools that a client knows of which lists them when it is told that they changed, and at no other time.
+    /// The tools that a client has listed. It lists them only when it is notified of a change.
     pub(crate) listed: Signal<BTreeSet<String>>,
     pub(crate) over: Signal<bool>,
-    /// Nobody waits for a list of tools any more.
+    /// Set when no thread waits for a list of tools any more.
     pub(crate) quiet: AtomicBool,
 }
 
 impl Soak<'_> {
-    /// Notes what went wrong, and ends the soak with it; false if something did.
+    /// Records an error and ends the run with it. Returns whether there was none.
     pub(crate) fn end_with(&self, result: &Result<()>) -> bool {
         if let Err(error) = result {
             self.over.update(|over| *over = true);
@@ -42,7 +42,7 @@ impl Soak<'_> {
         self.over.read(|over| *over)
     }
 
-    /// Lists the tools whenever the server says that they changed.
+    /// Lists the tools whenever the server reports a change.
     pub(crate) fn keep_list(&self) -> Result<()> {
         let (mailbox, mut seen) = (self.connection.mailbox(), 0);
         loop {

@@ -1,17 +1,17 @@
-//! What comes into the folder for a slot: its plugin, and its grant.
+//! The files of a slot: its plugin and its grant.
 
 use crate::editions::Editions;
 
-/// What the file of a slot is made of.
+/// The content of a slot's file.
 pub(crate) enum Source<'a> {
-    /// The guest `restless`.
+    /// The editions of the guest `restless`.
     Editions(&'a Editions),
-    /// One plugin, always the same, and what its tool answers.
+    /// One plugin that never changes, and the result of its tool.
     Always { file: &'a [u8], says: &'static str },
 }
 
 impl Source<'_> {
-    /// The file of an edition.
+    /// Returns the file of an edition.
     pub(crate) fn file(&self, edition: u64) -> Vec<u8> {
         match self {
             Source::Editions(editions) => editions.file(edition),
@@ -19,7 +19,7 @@ impl Source<'_> {
         }
     }
 
-    /// What the slot's tool answers by this edition, with the grant of this number.
+    /// Returns the result of the slot's tool for this edition and the grant with this number.
     pub(crate) fn says(&self, edition: u64, grant: u64) -> String {
         match self {
             Source::Editions(_) => Editions::says(edition, &note(grant)),
@@ -28,7 +28,7 @@ impl Source<'_> {
     }
 }
 
-/// A slot's grant, with the number that tells it from another.
+/// Returns a slot's grant with a number that distinguishes it from others.
 pub(crate) fn grant(prefix: &str, number: u64) -> String {
     format!("prefix = \"{prefix}\"\n\n[config]\nnote = \"{}\"\n", note(number))
 }

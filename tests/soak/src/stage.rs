@@ -1,4 +1,4 @@
-//! What is in the folder when a soak begins.
+//! The initial content of the folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use crate::files::Files;
 use crate::slot::Slot;
 use crate::source::{Source, grant};
 
-/// Sample plugins that stay as they are.
+/// Sample plugins that do not change.
 const STEADY: [&str; 4] = ["calculator", "chart", "qr", "time"];
 
-/// The sample plugin that comes and goes.
+/// The sample plugin that is removed and restored.
 const SAMPLE: &str = "text";
 
-/// What its tool answers, whichever of its files is there.
+/// The result of its tool, regardless of which of its files is present.
 const SLUG: &str = "hello-toolbay";
 
 /// The guest whose editions replace one another.
@@ -28,7 +28,8 @@ const RESTLESS: &str = "restless";
 /// Plugins of that guest that are replaced.
 const CHANGING: [&str; 3] = ["a", "b", "c"];
 
-/// Small limits, so that thousands of calls can meet them; a small store, so that it must make room; a short rest.
+/// Small limits, so that thousands of calls reach them; a small cache, so that eviction is needed;
+/// and a short disabled period.
 const CONFIG: &str = r#"
 [compile]
 store_size = "48MiB"
@@ -46,7 +47,7 @@ const MISBEHAVING: [(&str, &str, &str); 4] = [
     ("long", RESTLESS, "[limits]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"\n"),
 ];
 
-/// A folder for a server, and what belongs to it.
+/// A folder for a server, with its plugins.
 pub(crate) struct Stage {
     pub(crate) folder: Folder,
     editions: Editions,
@@ -56,7 +57,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Makes the folder.
+    /// Creates the folder.
     pub(crate) fn set(built: &Built) -> Result<Self> {
         let root = Folder::make(&Program::new(&built.server), "toolbay-soak-")?;
         let (folder, beside) = (root.plugins(), root.beside("beside"));
@@ -83,7 +84,7 @@ impl Stage {
         Ok(Self { files: Files::new(&folder, &beside), folder: root, editions, sample, slots })
     }
 
-    /// What a slot's file is made of.
+    /// Returns the content of a slot's file.
     pub(crate) fn source(&self, slot: &Slot) -> Source<'_> {
         match slot.id {
             SAMPLE => Source::Always { file: &self.sample, says: SLUG },
@@ -91,7 +92,7 @@ impl Stage {
         }
     }
 
-    /// Tools by whose names one can tell that everything is loaded.
+    /// Returns tools whose presence shows that all plugins are loaded.
     pub(crate) fn tools(&self) -> Vec<String> {
         let steady = ["evaluate", "line_chart", "qr_svg", "time_difference"].map(str::to_owned);
         let misbehaving = ["bad.echo", "crash.panic", "flood.spin", "long.sleep"].map(str::to_owned);
@@ -99,7 +100,7 @@ impl Stage {
         steady.into_iter().chain(misbehaving).chain(slots).collect()
     }
 
-    /// How many editions there have been.
+    /// Returns the number of editions generated so far.
     pub(crate) fn editions(&self) -> u64 {
         self.editions.count()
     }

@@ -1,4 +1,4 @@
-//! Whether a soak went as it should.
+//! Checks the results of a soak test.
 
 use std::fmt;
 use std::process::ExitStatus;
@@ -11,25 +11,26 @@ use crate::counts::{Totals, ratio};
 use crate::goal::Goal;
 use crate::sample::Sample;
 
-/// How much of a soak passes before the server has all that it needs.
+/// The fraction of a run until the server has reached its normal size.
 const WARM_UP: f64 = 0.2;
 
-/// What comes after the warm-up is cut into so many windows.
+/// Number of windows into which the time after the warm-up is divided.
 const WINDOWS: usize = 8;
 
-/// Samples in a window at least: with fewer, a median says nothing.
+/// Minimum number of samples in a window, for a meaningful median.
 const WINDOW: usize = 20;
 
-/// How much more memory than in the first window the median of another may show.
+/// Maximum ratio of a window's median memory to that of the first window.
 const GROWTH: f64 = 1.10;
 
-/// How many more threads or files than in the first window. They come and go with what is loading.
+/// Maximum number of additional threads or files compared with the first window. They vary while
+/// plugins load.
 const MORE: u64 = 2;
 
-/// Processor time that a server without work may use in a second: it looks at the folder now and then.
+/// Maximum CPU time per second of an idle server, which polls the folder occasionally.
 const IDLE: Duration = Duration::from_millis(50);
 
-/// What was looked at, and whether it was as it should be.
+/// The results of the checks.
 pub(crate) struct Verdict {
     remarks: Vec<String>,
     checks: Vec<(bool, String)>,
@@ -40,12 +41,12 @@ impl Verdict {
         Self { remarks: Vec::new(), checks: Vec::new() }
     }
 
-    /// Whether everything was as it should be.
+    /// Returns whether all checks passed.
     pub(crate) fn is_good(&self) -> bool {
         self.checks.iter().all(|(good, _)| *good)
     }
 
-    /// How much was done.
+    /// Adds remarks about the amount of work that was done.
     pub(crate) fn took(&mut self, totals: &Totals, goal: Goal, took: Duration, editions: u64) {
         let took = Duration::from_secs(took.as_secs());
         let changes: Vec<String> = totals.changes.iter().map(|(what, count)| format!("{count} {what}")).collect();
@@ -76,7 +77,7 @@ impl Verdict {
         }
     }
 
-    /// Whether every request was answered once, as it should be.
+    /// Checks that every request got one valid response.
     pub(crate) fn answers(&mut self, books: &Books, garbage: u64) {
         let (faults, lost) = (books.faults(), books.unanswered());
         let gone = books.asked() - books.answered() - lost.len() as u64;
@@ -96,13 +97,13 @@ impl Verdict {
         self.remarks.extend(faults.first.into_iter().map(|fault| format!("Fault: {fault}")));
     }
 
-    /// Whether the server complained of itself.
+    /// Checks that the server logged no internal errors.
     pub(crate) fn log(&mut self, errors: &[String]) {
         self.check(errors.is_empty(), format!("no error in the log: {}", errors.len()));
         self.remarks.extend(errors.iter().take(5).map(|line| format!("Log: {line}")));
     }
 
-    /// Whether memory, threads and files stayed what they were after the warm-up.
+    /// Checks that memory, threads and files stay constant after the warm-up.
     pub(crate) fn memory(&mut self, samples: &[Sample]) {
         let warm: Vec<&Sample> = samples.iter().filter(|sample| sample.done >= WARM_UP).collect();
         if warm.len() < WINDOWS * WINDOW {
@@ -137,7 +138,7 @@ impl Verdict {
         }
     }
 
-    /// Whether the server, left alone, holds what it held before and does nothing.
+    /// Checks that the idle server returns to its initial resources and uses no CPU time.
     pub(crate) fn rest(&mut self, before: Vitals, after: Vitals, cpu: Duration) {
         for (what, before, after) in
             [("threads", before.threads, after.threads), ("files", before.descriptors, after.descriptors)]
@@ -150,7 +151,7 @@ impl Verdict {
         );
     }
 
-    /// How the server ended.
+    /// Checks how the server exited.
     pub(crate) fn ended(&mut self, (status, took): (ExitStatus, Duration)) {
         self.check(status.success(), format!("the server ended {} ms after its input ({status})", took.as_millis()));
     }

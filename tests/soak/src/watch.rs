@@ -1,4 +1,4 @@
-//! Watches a soak from outside: what the server holds, and how far everything is.
+//! Watches a run from outside: the server's resources and the progress.
 
 use std::time::{Duration, Instant};
 
@@ -14,19 +14,20 @@ use crate::soak::Soak;
 use crate::stage::Stage;
 use crate::verdict::Verdict;
 
-/// How often the server is looked at.
+/// Sampling interval.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How many lines the table has, about, if the soak takes all its time.
+/// Approximate number of lines of the table, if the run takes its full time.
 const LINES: u32 = 60;
 
-/// How long threads and files that are not needed any more may stay.
+/// Maximum time until unused threads and files are released.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// For how long the server is looked at when it has nothing to do.
+/// Duration of the measurement of the idle server.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// The columns for what calls came to: their headings, and the kinds. All others are in the last column.
+/// The columns for outcomes of calls, with their headings. All other outcomes are in the last
+/// column.
 const KINDS: [(&str, &str); 13] = [
     ("ok", "ok"),
     ("fuel", "fuel"),
@@ -43,14 +44,14 @@ const KINDS: [(&str, &str); 13] = [
     ("cancel", "cancelled"),
 ];
 
-/// Whoever watches.
+/// The watcher of a run.
 pub(crate) struct Watch<'a> {
     soak: &'a Soak<'a>,
     goal: Goal,
     began: Instant,
     first: Vitals,
     samples: Vec<Sample>,
-    /// When the last line of the table was printed, with how many calls.
+    /// The time of the last printed line, and the number of calls then.
     printed: (Instant, u64),
 }
 
@@ -119,7 +120,7 @@ impl<'a> Watch<'a> {
         self.printed = (Instant::now(), totals.calls);
     }
 
-    /// Judges it all, now that nobody calls and nothing changes any more.
+    /// Checks everything, after calls and changes have stopped.
     pub(crate) fn end(self, stage: &Stage) -> Result<Verdict> {
         let (pid, books, totals) = (self.soak.connection.pid(), self.soak.connection.books(), self.soak.counts.now());
         let mut verdict = Verdict::new();
@@ -127,7 +128,7 @@ impl<'a> Watch<'a> {
         verdict.answers(books, books.garbage_unanswered(PATIENCE));
         verdict.log(&self.soak.log.read(|log| log.errors.clone()));
         verdict.memory(&self.samples);
-        // Threads that wait for work end after a while, and so do files that are being read.
+        // Idle threads and open files are released after a while.
         let began = Instant::now();
         let mut last = vitals(pid)?;
         while (last.threads > self.first.threads || last.descriptors > self.first.descriptors)

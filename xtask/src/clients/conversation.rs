@@ -1,15 +1,16 @@
-//! The conversations that clients have.
+//! The conversations of clients: combinations of negotiation mode and transport.
 
-/// One conversation of a client: how it finds out which revision the server speaks, and by which transport.
+/// A conversation of a client: the way in which it negotiates the revision, and the transport.
 pub(super) type Conversation = (&'static str, &'static str);
 
-/// What a client of both eras does.
+/// The conversations of a client that supports both eras, with and without sessions.
 pub(super) const BOTH_ERAS: &[Conversation] =
     &[("legacy", "stdio"), ("auto", "stdio"), ("legacy", "http"), ("auto", "http")];
 
-/// What a client of both eras does that knows the transport of 2024 as well.
+/// The conversations of a client that supports both eras and the HTTP+SSE transport (2024-11-05).
 pub(super) const EVERYTHING: &[Conversation] =
     &[("legacy", "stdio"), ("auto", "stdio"), ("legacy", "http"), ("auto", "http"), ("legacy", "sse")];
 
-/// What a client does that knows sessions alone, and the transport of 2024.
+/// The conversations of a client that supports only sessions, and the HTTP+SSE transport
+/// (2024-11-05).
 pub(super) const SESSIONS: &[Conversation] = &[("legacy", "stdio"), ("legacy", "http"), ("legacy", "sse")];

@@ -1,14 +1,14 @@
-//! Puts scripts beside the packages that they need.
+//! Copies scripts next to the packages that they import.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// What counts the checks of a script, in the folder of the tests.
+/// The module that counts the checks of a script, relative to the folder of the tests.
 pub(crate) const CHECKS: &str = "clients/checks.mjs";
 
-/// Copies files into a folder: Node looks for packages beside a script.
+/// Copies files into a folder. Node resolves packages relative to the script.
 pub(crate) fn copy(files: impl IntoIterator<Item = PathBuf>, folder: &Path) -> Result<()> {
     for file in files {
         let name = file.file_name().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The frameworks that people build agents with, and the bridges between transports, in the folder with the oddest plugins.
+//! Tests agent frameworks and bridges between transports, on a folder of edge-case plugins.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,17 +19,19 @@ use super::script::{EACH_TRANSPORT, NEWCOMER, Script};
 use super::{jvm, node, python};
 use crate::tally::Tally;
 
-/// The same, and without asking first what the server speaks.
+/// Every transport, with automatic negotiation and with sessions only.
 const WITH_LEGACY: &[Conversation] =
     &[("auto", "stdio"), ("legacy", "stdio"), ("auto", "http"), ("legacy", "http"), ("legacy", "sse")];
 
-/// What a bridge makes of what the server speaks.
+/// The directions of a bridge: the transport that it offers, and the transport of the server.
 const BRIDGES: &[Conversation] = &[("streamableHttp", "stdio"), ("sse", "stdio"), ("stdio", "http"), ("stdio", "sse")];
 
-/// With the schemas of `schemas = "portable"`: any other one that these cannot read costs them the whole list.
+/// Every transport, with `schemas = "portable"`. A schema that such a client cannot read makes it
+/// reject the whole list.
 const PORTABLE: &[Conversation] = &[("portable", "stdio"), ("portable", "http"), ("portable", "sse")];
 
-/// Both forms: `AutoGen` has tools, which read only the portable form, and a workbench.
+/// Every transport, with both forms of schemas. `AutoGen` has tools, which read only portable
+/// schemas, and a workbench.
 const BOTH_FORMS: &[Conversation] = &[
     ("auto", "stdio"),
     ("auto", "http"),
@@ -39,10 +41,11 @@ const BOTH_FORMS: &[Conversation] = &[
     ("portable", "sse"),
 ];
 
-/// A client in Python: its name, its script, the environment that has it, and what it does.
+/// A client in Python: its name, its script, its environment, and its conversations.
 type InPython = (&'static str, &'static str, &'static str, &'static [Conversation]);
 
-/// The environments, by what pip installs into them: one for each line of the official SDK.
+/// The Python environments, by the name of their requirements file: one for each major version of
+/// the official SDK.
 const SDK_1: &str = "python-1";
 const SDK_2: &str = "python-2";
 
@@ -59,7 +62,7 @@ const IN_PYTHON: [InPython; 10] = [
     ("strands-agents", "client_strands.py", SDK_2, EACH_TRANSPORT),
 ];
 
-/// A client in JavaScript: its name, its script, and what it does.
+/// The clients in JavaScript: name, script, and conversations.
 const IN_JAVASCRIPT: [(&str, &str, &[Conversation]); 5] = [
     ("@ai-sdk/mcp", "client_ai.mjs", WITH_LEGACY),
     ("@langchain/mcp-adapters", "client_langchain.mjs", EACH_TRANSPORT),
@@ -68,13 +71,14 @@ const IN_JAVASCRIPT: [(&str, &str, &[Conversation]); 5] = [
     ("supergateway", "client_supergateway.mjs", BRIDGES),
 ];
 
-/// What `npm ci` installs by.
+/// The manifests that `npm ci` reads.
 const MANIFESTS: [&str; 2] = ["frameworks/package.json", "frameworks/package-lock.json"];
 
-/// What the scripts in JavaScript share.
+/// The modules that the scripts in JavaScript share.
 const SHARED: [&str; 3] = ["checks.mjs", "frameworks/harness.mjs", "frameworks/official.mjs"];
 
-/// Runs those that `wanted` names. One that cannot be installed is a failure, and the others still run.
+/// Runs the clients whose names `wanted` accepts. A client that cannot be installed counts as a
+/// failure, and the other clients still run.
 pub(super) fn run(folders: &Folders, built: &Built, wanted: &dyn Fn(&str) -> bool, tally: &mut Tally) -> Result<()> {
     let mut failures = Vec::new();
     let mut scripts = Vec::new();
@@ -113,7 +117,7 @@ pub(super) fn run(folders: &Folders, built: &Built, wanted: &dyn Fn(&str) -> boo
     if failures.is_empty() { Ok(()) } else { Err(anyhow!("{}", failures.join("; "))) }
 }
 
-/// Has one conversation with the real server.
+/// Runs one conversation with the real server.
 fn converse(
     script: &Script,
     (mode, transport): Conversation,
@@ -127,7 +131,7 @@ fn converse(
     tally.count_lines(&mut command)
 }
 
-/// A client in Python, with its environment.
+/// Installs a client in Python and its environment.
 fn in_python(folders: &Folders, &(client, name, environment, conversations): &InPython) -> Result<Script> {
     let requirements = format!("frameworks/{environment}.txt");
     let what = format!("the frameworks of {requirements}");
@@ -137,7 +141,7 @@ fn in_python(folders: &Folders, &(client, name, environment, conversations): &In
     Ok(Script { client, program: python, args, conversations })
 }
 
-/// A client in JavaScript: its script lies beside the packages.
+/// Installs a client in JavaScript, with its script next to the packages.
 fn in_javascript(
     folders: &Folders,
     &(client, name, conversations): &(&'static str, &str, &'static [Conversation]),
@@ -148,7 +152,7 @@ fn in_javascript(
     Ok(Script { client, program: "node".into(), args: vec![installed.join(name).into()], conversations })
 }
 
-/// The folder with the packages in JavaScript.
+/// Installs the packages in JavaScript, and returns their folder.
 pub(super) fn environment(folders: &Folders) -> Result<PathBuf> {
     node::is_new_enough()?;
     let installed = folders.installed.join("frameworks-node");

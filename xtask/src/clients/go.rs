@@ -1,4 +1,4 @@
-//! The official Go SDK and mcp-go, in a module of their own.
+//! Clients that use the official Go SDK and mcp-go, in a separate Go module.
 
 use std::process::Command;
 
@@ -10,10 +10,10 @@ use super::conversation::EVERYTHING;
 use super::folders::Folders;
 use super::script::Script;
 
-/// What to do about a Go that is missing or old.
+/// Advice for the user if Go is missing or too old.
 const ADVICE: &str = "install Go 1.25 or newer";
 
-/// Builds the clients. On a machine without Go there are none, and the output says so.
+/// Builds the clients. On a machine without Go, prints that they are skipped and returns none.
 pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
     if Command::new("go").arg("version").output().is_err() {
         println!("The Go clients are skipped: there is no Go on this machine ({ADVICE})");

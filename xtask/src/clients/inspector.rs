@@ -1,4 +1,5 @@
-//! The official inspector's command lines. The one for single requests says what a server does that no schema allows.
+//! Tests the command-line interfaces of the official MCP Inspector. The interface for single
+//! requests reports responses that violate the schema.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +14,7 @@ use super::mcpdo::Mcpdo;
 use crate::serving;
 use crate::tally::Tally;
 
-/// What it asks, and a part of what it then shows.
+/// The requests, each with a part of the expected output.
 const QUESTIONS: [(&[&str], &str); 9] = [
     (&["--method", "tools/list", "--strict"], "test_multiple_content_types"),
     (&["--method", "tools/call", "--tool-name", "calculate_sum", "--tool-arg", "a=1", "--tool-arg", "b=2.5"], "3.5"),
@@ -34,18 +35,19 @@ const QUESTIONS: [(&[&str], &str); 9] = [
     (&["--method", "resources/list"], "test://static-text"),
     (&["--method", "resources/templates/list"], "test://template/{id}/data"),
     (&["--method", "resources/read", "--uri", "test://template/7/data"], "Data for ID: 7"),
-    // It has no folders, and says so.
+    // The inspector has no roots and returns an empty list.
     (&["--method", "tools/call", "--tool-name", "test_input_required_result_list_roots"], "Roots: "),
 ];
 
-/// What it cannot answer, as it says to the server, and a part of what it then shows.
+/// The requests that require a capability that the inspector does not declare, each with a part of
+/// the expected error.
 const REFUSED: [(&[&str], &str); 3] = [
     (&["--method", "tools/call", "--tool-name", "test_elicitation_url"], "not declared: elicitation"),
     (&["--method", "tools/call", "--tool-name", "test_sampling", "--tool-arg", "prompt=x"], "not declared: sampling"),
     (&["--method", "prompts/get", "--prompt-name", "test_input_required_result_prompt"], "not declared: elicitation"),
 ];
 
-/// Asks everything by all rules and all transports.
+/// Sends every request in every era and over every transport.
 pub(super) fn run(installed: &Path, built: &Built, tally: &mut Tally) -> Result<()> {
     let program = installed.join("node/node_modules/.bin/mcp-inspector");
     let root = tempfile::tempdir()?;
@@ -54,10 +56,11 @@ pub(super) fn run(installed: &Path, built: &Built, tally: &mut Tally) -> Result<
     fs::copy(built.plugins.join("calculator.wasm"), plugins.join("calculator.wasm"))?;
     fs::copy(built.guests.join("conformance.wasm"), plugins.join("conformance.wasm"))?;
     let cache = root.path().join("cache");
-    // It lists once, right after the start: so that all tools are there by then, however slow the machine is.
+    // The inspector lists the tools once, immediately after the start. With compiled plugins, all
+    // tools are loaded by then, even on a slow machine.
     serving::compile(&built.server, &plugins, root.path())?;
     let server = serving::start(&built.server, &plugins, root.path())?;
-    // It starts a program by its name alone.
+    // The inspector starts a program without arguments, so a script adds them.
     let program_over_stdio = root.path().join("serve");
     let [cache, server_program, folder] = [&cache, &built.server, &plugins].map(|path| path.display());
     let line = format!("#!/bin/sh\nXDG_CACHE_HOME='{cache}' exec '{server_program}' serve --plugins '{folder}'\n");

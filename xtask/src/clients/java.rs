@@ -1,4 +1,4 @@
-//! The official Java SDK, from Maven Central.
+//! A client that uses the official Java SDK, from Maven Central.
 
 use std::fs;
 use std::process::Command;
@@ -12,15 +12,16 @@ use super::conversation::SESSIONS;
 use super::folders::Folders;
 use super::script::Script;
 
-/// What to do about a Java that is missing or old.
+/// Advice for the user if Java is missing or too old.
 pub(super) const ADVICE: &str = "install a JDK 17 or newer, with Maven";
 
-/// Whether this machine has a JDK and Maven.
+/// Returns whether this machine has a JDK and Maven.
 pub(super) fn is_there() -> bool {
     ["javac", "mvn"].iter().all(|program| Command::new(program).arg("--version").output().is_ok())
 }
 
-/// Builds the client. On a machine without Java or Maven there is none, and the output says so.
+/// Builds the client. On a machine without a JDK or Maven, prints that it is skipped and returns
+/// none.
 pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
     if !is_there() {
         println!("The Java client is skipped: there is no JDK or no Maven on this machine ({ADVICE})");

@@ -1,4 +1,4 @@
-//! `LangChain4j` and the official Kotlin SDK, from Maven Central.
+//! Clients that use `LangChain4j` and the official Kotlin SDK, from Maven Central.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,31 +14,32 @@ use super::folders::Folders;
 use super::java;
 use super::script::{EACH_TRANSPORT, Script};
 
-/// What every client on the JVM does.
+/// The source file that all clients on the JVM share.
 const HARNESS: &str = "Harness.java";
 
-/// The compiler of Kotlin, which is among the packages.
+/// The main class of the Kotlin compiler, which is one of the packages.
 const KOTLIN: &str = "org.jetbrains.kotlin.cli.jvm.K2JVMCompiler";
 
 /// A client on the JVM.
 pub(super) struct Client {
     pub(super) name: &'static str,
-    /// What Maven installs by, in the folder of the sources.
+    /// The Maven project file that lists the packages.
     project: &'static str,
-    /// The source.
+    /// The source file of the client.
     source: &'static str,
-    /// The class that has `main`.
+    /// The class that contains `main`.
     main: &'static str,
 }
 
-/// All of them.
+/// The clients on the JVM.
 pub(super) const CLIENTS: [Client; 2] = [
     Client { name: "langchain4j-mcp", project: "langchain4j.xml", source: "LangChain4j.java", main: "LangChain4j" },
     Client { name: "kotlin-sdk", project: "kotlin.xml", source: "Kotlin.kt", main: "KotlinKt" },
 ];
 
 impl Client {
-    /// Builds the client. On a machine without Java or Maven there is none, and the output says so.
+    /// Builds the client. On a machine without a JDK or Maven, prints that it is skipped and
+    /// returns `None`.
     pub(super) fn install(&self, folders: &Folders) -> Result<Option<Script>> {
         if !java::is_there() {
             println!("{} is skipped: there is no JDK or no Maven on this machine ({})", self.name, java::ADVICE);
@@ -80,7 +81,7 @@ impl Client {
     }
 }
 
-/// The packages: this compiler knows no `*` in paths.
+/// Returns the files of the packages. The Kotlin compiler does not support `*` in class paths.
 fn jars(packages: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(packages).with_context(|| format!("failed to read {}", packages.display()))?;
     let mut jars: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -88,7 +89,7 @@ fn jars(packages: &Path) -> Result<Vec<PathBuf>> {
     Ok(jars)
 }
 
-/// A class path.
+/// Joins paths to a class path.
 fn joined(parts: impl IntoIterator<Item = PathBuf>) -> OsString {
     let mut path = OsString::new();
     for part in parts {

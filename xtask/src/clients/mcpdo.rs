@@ -1,4 +1,5 @@
-//! `mcpdo` of the inspector: it keeps its connections, so it hears of updates, and a person can answer what is asked.
+//! Tests `mcpdo` of the MCP Inspector. It keeps its connections open, so it receives updates, and a
+//! user can respond to requests of the server.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -16,10 +17,11 @@ use crate::tally::Tally;
 
 const WATCHED: &str = "test://watched-resource";
 
-/// What an update may take, on a machine that is busy.
+/// Timeout for an update, on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What is wanted of the server; how its questions are answered, one after the other; and a part of what is then shown.
+/// A request to the server, the responses to its elicitations in order, and a part of the expected
+/// output.
 type Talk = (&'static [&'static str], &'static [&'static [&'static str]], &'static str);
 
 const TALKS: [Talk; 11] = [
@@ -54,7 +56,7 @@ const TALKS: [Talk; 11] = [
     (&["resources/read", "test://greeting/Hello"], &[&["name:=Ada"]], "Hello, Ada!"),
 ];
 
-/// The program, with files and a daemon of its own below a folder. Dropping it ends the daemon.
+/// The `mcpdo` program, whose files and daemon are below a folder. Dropping it stops the daemon.
 pub(super) struct Mcpdo {
     program: PathBuf,
     folder: PathBuf,
@@ -65,11 +67,11 @@ impl Mcpdo {
         Self { program: installed.join("node/node_modules/.bin/mcpdo"), folder: folder.to_owned() }
     }
 
-    /// Has its conversation with the server at `target`, a program or a URL.
+    /// Runs all requests with the server at `target`, which is a program or a URL.
     pub(super) fn converse(&self, era: &str, transport: &str, target: &str, tally: &mut Tally) -> Result<()> {
         println!("{}", terminal::bold(format!("\nThe inspector's mcpdo, {era} over {transport}")));
         self.output(&["connect", target, "--transport", transport, "--era", era])?;
-        // A connection that nobody named has the name of its target.
+        // A connection without a name has the name of its target.
         let connection = ["--connection", target];
         let mut failed = 0;
         let mut check = |what: String, result: Result<()>| match result {
@@ -105,7 +107,7 @@ impl Mcpdo {
         Ok(())
     }
 
-    /// Subscribes to a resource, has it changed, and waits for what is shown of that.
+    /// Subscribes to a resource, triggers an update, and waits until `mcpdo` prints it.
     fn update(&self, connection: [&str; 2]) -> Result<()> {
         let mut command = self.command(&[&connection[..], &["resources/subscribe", WATCHED]].concat());
         let (mut subscriber, lines) = lines(&mut command)?;
@@ -129,9 +131,9 @@ impl Mcpdo {
         let mut command = Command::new(&self.program);
         command.args(["--format", "json"]).args(args);
         command.env("HOME", &self.folder).env("MCP_INSPECTOR_DAEMON_DIR", self.folder.join("daemon"));
-        // It wants one of 256 bits; nobody else comes near this daemon.
+        // `mcpdo` requires a token of 256 bits. No other client can reach this daemon.
         command.env("MCP_INSPECTOR_DAEMON_TOKEN", "t".repeat(43));
-        // There is nothing secret here, and it must not look for a keychain.
+        // The test has no secrets, and `mcpdo` must not access a keychain.
         command.env("MCP_INSPECTOR_SECRET_STORE", "memory");
         command
     }
@@ -143,7 +145,7 @@ impl Drop for Mcpdo {
     }
 }
 
-/// Starts a command that goes on, and reads what it says.
+/// Starts a command and returns the process and the lines that it prints.
 fn lines(command: &mut Command) -> Result<(Child, Receiver<String>)> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let output = BufReader::new(child.stdout.take().context("the output is not piped")?);
@@ -158,7 +160,7 @@ fn lines(command: &mut Command) -> Result<(Child, Receiver<String>)> {
     Ok((child, receive))
 }
 
-/// Waits for a line that has `part`.
+/// Waits for a line that contains `part`.
 fn wait(lines: &Receiver<String>, part: &str) -> Result<()> {
     while !lines.recv_timeout(PATIENCE).with_context(|| format!("there was no {part}"))?.contains(part) {}
     Ok(())

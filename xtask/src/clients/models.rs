@@ -1,4 +1,4 @@
-//! What the converters of the APIs for models accept of the schemas that the server lists. Nothing is sent to an API.
+//! Tests which schemas the converters of model APIs accept. Sends nothing to an API.
 
 use std::fs;
 use std::process::Command;
@@ -14,13 +14,14 @@ use super::folders::Folders;
 use super::python;
 use crate::tally::Tally;
 
-/// The constructs: a schema for each tool.
+/// The file with the schema constructs, one for each tool.
 const CONSTRUCTS: &str = "constructs.json";
 
-/// The page of the book that has the table.
+/// The page of the book that contains the table.
 const BOOK: &str = "docs/src/schemas.md";
 
-/// Compares the table of the book with what the converters say. With `UPDATE_DOCS`, writes it.
+/// Compares the table in the book with the results of the converters. Writes the table if
+/// `UPDATE_DOCS` is set.
 pub(super) fn run(folders: &Folders, built: &Built, tally: &mut Tally) -> Result<()> {
     println!("{}", terminal::bold("\nSchemas and the APIs for models"));
     let python = python::with(folders, "models", "models.txt", "the converters of the APIs for models", "3.10")?;

@@ -1,4 +1,4 @@
-//! The official TypeScript clients, on Node.
+//! The official TypeScript clients, on Node.js.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,13 +14,14 @@ use super::folders::Folders;
 use super::script::Script;
 use super::version::require;
 
-/// What to do about a Node that is missing or old.
+/// Advice for the user if Node.js is missing or too old.
 const ADVICE: &str = "install Node.js 20 or newer, with npm";
 
-/// What `npm ci` installs by.
+/// The manifests that `npm ci` reads.
 const MANIFESTS: [&str; 2] = ["package.json", "package-lock.json"];
 
-/// The scripts and what they read: Node looks for packages beside a script, so they run where these are installed.
+/// The scripts and the files that they read. They are copied to the installation folder, because
+/// Node resolves packages relative to the script.
 const SCRIPTS: [&str; 9] = [
     "checks.mjs",
     "client.mjs",
@@ -33,7 +34,7 @@ const SCRIPTS: [&str; 9] = [
     "calls.json",
 ];
 
-/// The clients' scripts, with what they need installed.
+/// Installs the clients and returns their scripts.
 pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
     let installed = environment(folders)?;
     let script = |client, name: &str, conversations| Script {
@@ -48,14 +49,14 @@ pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
     ])
 }
 
-/// Refuses a Node that is missing or old.
+/// Fails if Node.js is missing or too old.
 pub(super) fn is_new_enough() -> Result<()> {
     let version = command::output(Command::new("node").arg("--version"))
         .with_context(|| format!("the TypeScript clients need node; {ADVICE}"))?;
     require(&version, "20", ADVICE).context("node")
 }
 
-/// Installs what the scripts need, and returns the folder with both.
+/// Installs the packages and the scripts, and returns their folder.
 pub(super) fn environment(folders: &Folders) -> Result<PathBuf> {
     is_new_enough()?;
     let installed = folders.installed.join("node");

@@ -1,4 +1,5 @@
-//! The folder with the oddest plugins: what some client of the field could not read, list or call, all in one list.
+//! Creates a folder of edge-case plugins, which combines everything that at least one client could
+//! not read, list or call.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,27 +12,28 @@ use toolbay_testkit::{Offering, Tiny, Tool};
 use super::folders::Folders;
 use crate::serving;
 
-/// What is in it, what is called, and what is returned then.
+/// The description of the plugins, the calls and the expected results.
 const PLUGINS: &str = "frameworks/odd.json";
 
-/// A schema for each construct that the APIs for models treat differently.
+/// The file with a schema for each construct that model APIs treat differently.
 const CONSTRUCTS: &str = "constructs.json";
 
-/// The grant of a plugin that is called many times at once.
+/// The grant of a plugin that receives many concurrent calls.
 const UNLIMITED: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
 
-/// The folder, and what belongs to it.
+/// The paths of the edge-case plugins and of the related files.
 pub(super) struct Odd {
-    /// The plugins.
+    /// The plugin folder.
     pub(super) plugins: PathBuf,
-    /// What to call, as JSON: `listed`, the names of the tools; `plugins`, the file of each that is odd; `calls`, each with `tool`,
-    /// `arguments` and `returns`, a part of the text or all of it as JSON; `resources`, the URIs of resources.
+    /// The calls, as JSON: `listed`, the names of the tools; `plugins`, the file of each edge-case
+    /// plugin; `calls`, each with `tool`, `arguments` and `returns`, which is a part of the text or
+    /// the whole text as JSON; `resources`, the URIs of resources.
     pub(super) calls: PathBuf,
-    /// The compile cache, in which all of them are.
+    /// The compile cache, which contains all plugins.
     pub(super) cache: PathBuf,
 }
 
-/// Makes it anew.
+/// Creates the folder again from the description.
 pub(super) fn lay_out(folders: &Folders, built: &Built) -> Result<Odd> {
     let root = folders.installed.join("odd");
     let odd = Odd { plugins: root.join("plugins"), calls: root.join("calls.json"), cache: root.join("cache") };
@@ -85,7 +87,8 @@ pub(super) fn lay_out(folders: &Folders, built: &Built) -> Result<Odd> {
         }
     }
     serving::compile(&built.server, &odd.plugins, &root)?;
-    // These have no part in the lists, and cost nobody the others. The program that compiles would call them a failure.
+    // The server must reject these plugins without an effect on the others. They are added after
+    // the compilation, which would fail for them.
     for (name, bytes) in refused {
         fs::write(odd.plugins.join(name).with_added_extension("wasm"), bytes)?;
     }
@@ -97,7 +100,8 @@ pub(super) fn lay_out(folders: &Folders, built: &Built) -> Result<Odd> {
     Ok(odd)
 }
 
-/// The tools of a plugin, each with the arguments of its call. One that nobody can call has none.
+/// Returns the tools of a plugin, each with the arguments of its call. A tool that no client can
+/// call has no arguments.
 fn tools<'a>(plugin: &'a Value, constructs: &Map<String, Value>) -> Result<Vec<(Tool, Option<&'a Value>)>> {
     if let Some(arguments) = plugin.get("constructs") {
         let tools = constructs
@@ -116,7 +120,8 @@ fn tools<'a>(plugin: &'a Value, constructs: &Map<String, Value>) -> Result<Vec<(
         .collect()
 }
 
-/// Writes the grant of a plugin whose names have a prefix, and returns the prefix with its separator.
+/// Writes the grant of a plugin whose tool names have a prefix, and returns the prefix with its
+/// separator.
 fn write_grant(plugin: &Value, file: &Path) -> Result<String> {
     let Some(prefix) = plugin.get("prefix").and_then(Value::as_str) else { return Ok(String::new()) };
     let separator = plugin.get("separator").and_then(Value::as_str).unwrap_or("_");

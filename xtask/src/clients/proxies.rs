@@ -1,4 +1,5 @@
-//! nginx and `HAProxy` in front of the server, with the configurations of the book.
+//! Tests nginx and `HAProxy` as reverse proxies of the server, with the configurations from the
+//! book.
 
 use std::process::Command;
 
@@ -15,19 +16,20 @@ use super::script::NEWCOMER;
 use crate::debian::Package;
 use crate::tally::Tally;
 
-/// The proxies. Each program has the name of its package.
+/// The packages of the proxies. Each program has the name of its package.
 const PROXIES: [Package; 2] = [
     Package { name: "nginx", programs: &["nginx"], folder: "usr/sbin", with_libraries: true },
     Package { name: "haproxy", programs: &["haproxy"], folder: "usr/sbin", with_libraries: true },
 ];
 
-/// What talks through them.
+/// The script that connects to the server through a proxy.
 const SCRIPT: &str = "proxies.mjs";
 
-/// The page of the book that has the configurations.
+/// The page of the book that contains the configurations.
 const BOOK: &str = "docs/src/proxies.md";
 
-/// Puts those that `wanted` names in front of real servers. A proxy that cannot be had is skipped, and the output says so.
+/// Tests the proxies whose names `wanted` accepts with real servers. If a proxy cannot be
+/// installed, prints that it is skipped.
 pub(super) fn run(
     folders: &Folders,
     workspace: &Workspace,

@@ -1,4 +1,4 @@
-//! The official Python client and fastmcp, in a virtual environment of its own.
+//! The official Python client and fastmcp, in a separate virtual environment.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,13 +12,14 @@ use super::folders::Folders;
 use super::script::Script;
 use super::version::require;
 
-/// What pip installs by.
+/// The requirements file that pip reads.
 const REQUIREMENTS: &str = "requirements.txt";
 
-/// Installs what the clients' scripts need.
+/// Installs the clients and returns their scripts.
 pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
     let python = environment(folders)?;
-    // Unbuffered, so that each check shows as it is made; and no byte code beside the sources.
+    // Unbuffered (`-u`), so that each check is printed immediately. No byte code next to the
+    // sources (`-B`).
     let script = |client, name: &str| Script {
         client,
         program: python.clone(),
@@ -28,12 +29,13 @@ pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
     Ok(vec![script("The official Python client", "client.py"), script("fastmcp", "client_fastmcp.py")])
 }
 
-/// A Python that has the clients.
+/// Installs the clients and returns the Python interpreter of their environment.
 pub(super) fn environment(folders: &Folders) -> Result<PathBuf> {
     with(folders, "python", REQUIREMENTS, "the official Python client and fastmcp", "3.10")
 }
 
-/// A Python of its own, of this version or newer, that has what a file of requirements lists.
+/// Creates a virtual environment with the packages of a requirements file, and returns its Python
+/// interpreter. `least` is the minimum version of Python.
 pub(super) fn with(folders: &Folders, name: &str, requirements: &str, what: &str, least: &str) -> Result<PathBuf> {
     let advice = format!("install Python {least} or newer so that `python3` runs it");
     let version = command::output(Command::new("python3").args(["-c", "import sys; print(sys.version.split()[0])"]))

@@ -1,4 +1,5 @@
-//! The official Rust client, in a project of its own: its dependencies are not the server's.
+//! A client that uses the official Rust SDK, in a separate project, because its dependencies differ
+//! from the server's.
 
 use anyhow::{Context, Result};
 use toolbay_testkit::command;
@@ -7,7 +8,7 @@ use super::conversation::Conversation;
 use super::folders::Folders;
 use super::script::Script;
 
-/// Sessions of every revision, which this client can be told to begin, and the era without.
+/// A session of every revision, which is an option of this client, and automatic negotiation.
 const EACH_REVISION: &[Conversation] = &[
     ("2024-11-05", "stdio"),
     ("2025-03-26", "stdio"),

@@ -1,4 +1,4 @@
-//! A client that is installed, ready to have its conversations.
+//! Runs the conversations of an installed client.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,13 +10,13 @@ use toolbay_testkit::build::Built;
 use super::conversation::Conversation;
 use crate::tally::Tally;
 
-/// The plugin that the clients drop in.
+/// The plugin that the clients add to the plugin folder.
 pub(super) const NEWCOMER: &str = "bare.wasm";
 
-/// Every transport. What the client finds out of the server's revision is its own matter.
+/// Every transport. The client selects the revision.
 pub(super) const EACH_TRANSPORT: &[Conversation] = &[("auto", "stdio"), ("auto", "http"), ("auto", "sse")];
 
-/// A client's program, installed.
+/// An installed client program.
 pub(super) struct Script {
     pub(super) client: &'static str,
     pub(super) program: PathBuf,
@@ -25,7 +25,7 @@ pub(super) struct Script {
 }
 
 impl Script {
-    /// Has one conversation with the real server.
+    /// Runs one conversation with the real server.
     pub(super) fn run(&self, (mode, transport): Conversation, built: &Built, tally: &mut Tally) -> Result<()> {
         let mut command = Command::new(&self.program);
         command

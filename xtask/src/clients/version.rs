@@ -1,8 +1,9 @@
-//! Refuses an interpreter that is too old for a client.
+//! Checks the version of an interpreter.
 
 use anyhow::{Context, Result, ensure};
 
-/// Refuses a version that is too old, and says what to install.
+/// Fails if the version in the output `said` is older than `least`. The error contains the advice
+/// in `otherwise`.
 pub(crate) fn require(said: &str, least: &str, otherwise: &str) -> Result<()> {
     let found =
         toolbay_settings::version::found(said).with_context(|| format!("{said:?} is not a version; {otherwise}"))?;

@@ -3,7 +3,7 @@
 use serde_json::json;
 use toolbay_testkit::build::Built;
 
-/// Configuration to paste, with the paths of this machine.
+/// Returns client configurations for the user to paste, with the paths of this machine.
 pub(super) fn instructions(built: &Built) -> String {
     let (server, plugins) = (built.server.display().to_string(), built.plugins.display().to_string());
     let code =
@@ -36,7 +36,7 @@ Then copy a .wasm into that folder, or delete one.
     )
 }
 
-/// `word`, quoted for a POSIX shell if necessary.
+/// Quotes `word` for a POSIX shell if necessary.
 fn shell(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -46,7 +46,7 @@ fn shell(word: &str) -> String {
     }
 }
 
-/// A TOML basic string: escaped as JSON is.
+/// Formats a TOML basic string, which has the same escapes as a JSON string.
 fn toml(text: &str) -> String {
     json!(text).to_string()
 }

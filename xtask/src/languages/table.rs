@@ -1,21 +1,21 @@
-//! What was measured of each plugin.
+//! The measurements of plugins, and the table that shows them.
 
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use toolbay_testkit::{build, vitals};
 
-/// How long something took.
+/// The elapsed time and the CPU time of an operation.
 #[derive(Clone, Copy)]
 pub(super) struct Took {
-    /// By the clock, which depends on what else the machine does.
+    /// The elapsed time, which depends on the load of the machine.
     wall: Duration,
-    /// Of the processors, which does not; where the system tells.
+    /// The CPU time, which does not depend on the load. `None` if the system does not report it.
     cpu: Option<Duration>,
 }
 
 impl Took {
-    /// Measures what other programs do.
+    /// Runs `work` and measures it. The CPU time is that of child processes.
     pub(super) fn of(work: impl FnOnce() -> Result<()>) -> Result<Self> {
         let (began, before) = (Instant::now(), vitals::cpu_of_children().ok());
         work()?;
@@ -23,31 +23,31 @@ impl Took {
         Ok(Self { wall: began.elapsed(), cpu })
     }
 
-    /// In seconds: by the clock, and of the processors.
+    /// Formats the elapsed time and the CPU time in seconds, as two cells of the table.
     fn seconds(self) -> String {
         let cpu = self.cpu.map_or_else(|| "-".to_owned(), |cpu| format!("{:.1}", cpu.as_secs_f64()));
         format!("{:>5.1} | {cpu:>5}", self.wall.as_secs_f64())
     }
 }
 
-/// A plugin's numbers.
+/// The measurements of a plugin.
 pub(super) struct Row {
-    /// Its id.
+    /// The id of the plugin.
     pub(super) plugin: String,
-    /// The size of its file.
+    /// The size of the plugin file, in bytes.
     pub(super) size: u64,
-    /// Setting it up.
+    /// The time to set up the project.
     pub(super) setup: Took,
-    /// Building it.
+    /// The time to build the project.
     pub(super) build: Took,
-    /// Compiling it, in the server.
+    /// The time in which the server compiles the plugin.
     pub(super) compile: Took,
-    /// What a call takes in a fresh instance, seen from the client.
+    /// The time of a call in a new instance, measured by the client.
     pub(super) call: Option<Duration>,
 }
 
 impl Row {
-    /// For one who waits.
+    /// Formats the measurements in one line, to show progress.
     pub(super) fn line(&self) -> String {
         let [setup, build, compile] = [self.setup, self.build, self.compile].map(|took| took.wall.as_secs_f64());
         format!(
@@ -58,14 +58,14 @@ impl Row {
     }
 }
 
-/// What a line of the client's measures: `call PLUGIN MILLISECONDS`.
+/// Parses a line of the client: `call PLUGIN MILLISECONDS`.
 pub(super) fn call_time(line: &str) -> Option<(&str, Duration)> {
     let (plugin, time) = line.strip_prefix("call ")?.split_once(' ')?;
     let time: f64 = time.parse().ok()?;
     Some((plugin, Duration::try_from_secs_f64(time / 1000.0).ok()?))
 }
 
-/// The rows as a table in Markdown.
+/// Formats the rows as a Markdown table.
 pub(super) fn of(rows: &[Row]) -> String {
     let mut lines = vec![
         "| plugin            |      size | setup |   CPU | build |   CPU | compile |   CPU | call ms |".to_owned(),

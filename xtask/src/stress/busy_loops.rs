@@ -1,17 +1,18 @@
-//! Threads that compute without end.
+//! Threads that use the CPU until they are stopped.
 
 use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
-/// Threads of this process that compute until this is dropped, so they cannot outlive the command.
+/// Threads that use the CPU until this value is dropped. They are threads of this process, so they
+/// cannot outlive the command.
 pub(super) struct BusyLoops {
     end: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Steps of a thread between two looks at whether it should end.
+/// Number of steps of a thread between two checks of the end flag.
 const TURN: u64 = 1 << 16;
 
 impl BusyLoops {
@@ -20,7 +21,7 @@ impl BusyLoops {
         Self::counted(count, &Arc::default())
     }
 
-    /// The same; the threads count their turns.
+    /// Like [`start`](Self::start). The threads count their turns in `turns`.
     fn counted(count: u16, turns: &Arc<AtomicU64>) -> Self {
         let end = Arc::new(AtomicBool::new(false));
         let threads = (0..count).map(|_| {
@@ -40,7 +41,7 @@ impl Drop for BusyLoops {
     fn drop(&mut self) {
         self.end.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // A thread that panicked has ended as well.
+            // A thread that panicked has also ended.
             drop(thread.join());
         }
     }
@@ -58,7 +59,7 @@ mod tests {
             thread::yield_now();
         }
         drop(loops);
-        // The threads have been joined, so nobody else holds the counter.
+        // The threads have been joined, so no other reference to the counter exists.
         assert_eq!(Arc::strong_count(&turns), 1);
     }
 }

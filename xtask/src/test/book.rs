@@ -11,10 +11,12 @@ use super::tools;
 use toolbay_testkit::command;
 use toolbay_testkit::workspace::Workspace;
 
-/// The folder in the repository that a new project has as `toolbay/`. Links in the templates lead there.
+/// The link mapping for templates. Links in a template point to `toolbay/`, which a new project
+/// contains. In the repository, that folder is `sdk/`.
 const TEMPLATES: &str = "plugin-sdk/([a-z]+)/template/toolbay/ plugin-sdk/$1/sdk/";
 
-/// Builds the book into `target/book`, and checks the links of its pages and of all Markdown in the repository.
+/// Builds the book into `target/book`, and checks the links of its pages and of all Markdown in the
+/// repository.
 pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
     let workspace = context.workspace;
     let mdbook = tools::program(workspace, "mdbook")?;
@@ -22,9 +24,9 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
     let book = workspace.target.join("book");
     build(&mdbook, workspace, &book)?;
     println!("{}", book.join("index.html").display());
-    // In the repository, as a forge shows them.
+    // Check the links in the repository, as on a code hosting site.
     let files = command::run(links(&lychee).args(["--remap", TEMPLATES, "."]).current_dir(&workspace.root));
-    // On the pages, as on any other site, without the repository around them.
+    // Check the links on the pages, as on any other site, where the repository is not available.
     let alone = tempfile::tempdir().context("failed to make a folder")?;
     build(&mdbook, workspace, alone.path())?;
     let pages = command::run(links(&lychee).arg("--root-dir").arg(alone.path()).arg(alone.path()));
@@ -36,7 +38,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Runs mdBook, and fails on its warnings, too.
+/// Runs mdBook. Fails also if it prints a warning.
 fn build(mdbook: &Path, workspace: &Workspace, to: &Path) -> Result<()> {
     let mut build = Command::new(mdbook);
     build.arg("build").arg(workspace.root.join("docs")).arg("--dest-dir").arg(to);
@@ -48,12 +50,13 @@ fn build(mdbook: &Path, workspace: &Workspace, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether mdBook's log contains more than information. It continues after most mistakes.
+/// Returns whether mdBook's log contains a warning or an error. mdBook continues after most errors.
 fn complains(log: &str) -> bool {
     log.lines().any(|line| ["WARN", "ERROR"].iter().any(|level| line.trim_start().starts_with(level)))
 }
 
-/// The link checker. It does not follow links to the web, because other sites may change.
+/// Returns a command for the link checker. It does not follow links to the web, because other sites
+/// may change.
 fn links(lychee: &Path) -> Command {
     let mut links = Command::new(lychee);
     links.args(["--offline", "--include-fragments", "--no-progress", "--extensions", "md,html"]);

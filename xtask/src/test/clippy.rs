@@ -1,4 +1,4 @@
-//! Runs Clippy, which must report nothing.
+//! Runs Clippy. Fails if it reports a warning.
 
 use anyhow::Result;
 use toolbay_testkit::build::WASM;
@@ -17,7 +17,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
         cargo.arg("clippy").args(select).args(more);
         command::run(cargo.args(["--", "-D", "warnings"]))
     };
-    // Run both, whatever the outcome of the first.
+    // Run both, even if the first fails.
     let native = lint(&natives(workspace), &["--all-targets"]);
     let guests = packages(workspace.guests());
     let guests = if guests.is_empty() { Ok(()) } else { lint(&guests, &["--target", WASM]) };

@@ -9,10 +9,11 @@ use super::context::Context;
 use super::tools;
 use toolbay_testkit::{command, terminal};
 
-/// cargo-deny's message when the database of advisories is not available, as opposed to an advisory.
+/// A part of cargo-deny's error message if the advisory database is not available.
 const NO_DATABASE: &str = "failed to fetch advisory database";
 
-/// Checks the dependencies. Checks advisories only if their database is available, and says so.
+/// Checks the dependencies. If the advisory database is not available, prints that advisories are
+/// not checked.
 pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
     let workspace = context.workspace;
     let program = tools::program(workspace, "cargo-deny")?;
@@ -36,7 +37,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The outcome of the check for advisories.
+/// The outcome of the advisory check.
 #[derive(Debug, PartialEq, Eq)]
 enum Advisories {
     Checked,

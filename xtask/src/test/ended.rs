@@ -1,4 +1,4 @@
-//! How the steps end.
+//! Runs steps and records their results.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use toolbay_testkit::terminal;
 
 use crate::tally::Tally;
 
-/// How a step ended.
+/// The result of a step.
 pub(super) struct Ended {
     pub(super) name: String,
     pub(super) tally: Tally,
@@ -16,7 +16,7 @@ pub(super) struct Ended {
     pub(super) error: Option<anyhow::Error>,
 }
 
-/// Takes one step, under a heading.
+/// Runs a step, and prints a heading and the outcome.
 pub(super) fn take(name: &str, work: impl FnOnce(&mut Tally) -> Result<()>) -> Ended {
     println!("{}", terminal::bold(format!("\n==> {name}")));
     let mut tally = Tally::default();
@@ -32,7 +32,7 @@ pub(super) fn take(name: &str, work: impl FnOnce(&mut Tally) -> Result<()>) -> E
 }
 
 impl Ended {
-    /// The outcome in one line.
+    /// Formats the outcome in one line.
     pub(super) fn line(&self) -> String {
         let (name, took) = (&self.name, self.took.as_secs_f64());
         let counts = if self.tally == Tally::default() { String::new() } else { format!(", {}", self.tally) };

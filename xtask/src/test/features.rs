@@ -1,7 +1,9 @@
-//! Checks that no dependency is compiled twice, once for the server alone and once for the tests with other features.
+//! Checks that no dependency is compiled twice, once for the server and once for the tests with
+//! other features.
 //!
-//! Cargo enables the features of a dependency that any selected crate needs. The tests select more crates than a build
-//! of the server, so the server's crate lists the features that only the others need.
+//! Cargo enables all features of a dependency that a selected crate requires. The tests select more
+//! crates than a build of the server. Therefore, the server's crate lists the features that only
+//! the other crates require.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,23 +15,24 @@ use toolbay_testkit::workspace::{HOST, Workspace};
 use super::context::Context;
 use super::select::natives;
 
-/// The ways in which each unit is compiled.
+/// The compiled variants of each unit.
 type Compiled = BTreeMap<Unit, BTreeSet<Way>>;
 
-/// A unit of a dependency that is compiled separately.
+/// A separately compiled unit of a dependency.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Unit {
-    /// The package and its version.
+    /// The name and version of the package.
     package: String,
-    /// Which part: the library, the build script, or the run of the build script; and for which machine.
+    /// The part of the package (the library, the build script, or the run of the build script) and
+    /// the target platform.
     part: String,
 }
 
-/// How it is compiled.
+/// The features and profile with which a unit is compiled.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Way {
     features: String,
-    /// The profile, as cargo prints it.
+    /// The profile without its name, as cargo prints it.
     profile: String,
 }
 
@@ -50,10 +53,11 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
     )
 }
 
-/// Asks cargo for its build plan.
+/// Returns the units that cargo would compile for a command.
 fn compiled(workspace: &Workspace, args: &[&str]) -> Result<Compiled> {
     let mut cargo = command::cargo(&workspace.root);
-    // Only a nightly cargo prints the plan without this. It compiles nothing here.
+    // Without this variable, only a nightly cargo prints the unit graph. The command compiles
+    // nothing.
     cargo.env("RUSTC_BOOTSTRAP", "1").args(args).args(["--unit-graph", "-Z", "unstable-options"]);
     parse(&command::output(&mut cargo)?).context("failed to read what cargo would compile")
 }
@@ -65,7 +69,8 @@ fn parse(graph: &str) -> Result<Compiled> {
     let mut compiled = Compiled::new();
     for unit in units {
         let text = |key: &str| unit.get(key).and_then(Value::as_str).unwrap_or_default();
-        // Crates of the workspace are cheap, and are built differently for tests on purpose.
+        // Crates of the workspace are fast to compile, and intentionally differ between the build
+        // and the tests.
         let Some((_, package)) = text("pkg_id").strip_prefix("registry+").and_then(|id| id.split_once('#')) else {
             continue;
         };
@@ -75,7 +80,7 @@ fn parse(graph: &str) -> Result<Compiled> {
         let features: Vec<&str> = features.filter_map(Value::as_str).collect();
         let mut profile = unit.get("profile").cloned().unwrap_or_default();
         if let Some(profile) = profile.as_object_mut() {
-            // The profile of the tests has another name and the same content.
+            // The profile of the tests has a different name and the same content.
             profile.remove("name");
         }
         let way = Way { features: features.join(","), profile: profile.to_string() };
@@ -85,7 +90,8 @@ fn parse(graph: &str) -> Result<Compiled> {
     Ok(compiled)
 }
 
-/// The dependencies that the tests compile differently, one line for each package and difference.
+/// Returns the dependencies that the tests compile differently, one line for each package and
+/// difference.
 fn twice(built: &Compiled, tested: &Compiled) -> Vec<String> {
     let mut lines = BTreeSet::new();
     for (unit, built) in built {

@@ -1,4 +1,4 @@
-//! Runs some guests that call the host at random, always the same ones.
+//! Runs some guests that call the host at random, with a fixed seed.
 
 use anyhow::Result;
 use toolbay_testkit::command;

@@ -6,13 +6,14 @@ use toolbay_testkit::workspace::HOST;
 use super::context::Context;
 use crate::nextest;
 
-/// The test program.
+/// The name of the test program.
 const IT: &str = "it";
 
-/// Selects these tests for the runner.
+/// The filter expression that selects these tests in the runner.
 pub(super) const FILTER: &str = "binary_id(toolbay::it)";
 
 pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
-    // Only this crate: nothing else needs to be built, and the step `features` checks that nothing is built twice.
+    // Select only this crate, so that nothing else is built. The step `features` checks that no
+    // dependency is compiled twice because of this.
     nextest::run(context.workspace, context.tally, &["--package", HOST, "--test", IT])
 }

@@ -1,4 +1,4 @@
-//! Runs steps that do not depend on each other, two at a time: most of them wait for one thread, or for a download.
+//! Runs independent steps, two at a time. Most steps wait for one thread or for a download.
 
 use std::collections::VecDeque;
 use std::env;
@@ -15,10 +15,11 @@ use super::ended::{Ended, take};
 use super::steps::Step;
 use crate::tally::Tally;
 
-/// How many steps run at once: as many as CI has cores.
+/// Maximum number of concurrent steps, which is the number of CPU cores in CI.
 const LANES: usize = 2;
 
-/// Runs each step in a process of its own, with its name before each line. Returns how they ended, in the order of `steps`.
+/// Runs each step in a separate process and prints its name before each line. Returns the results
+/// in the order of `steps`.
 pub(super) fn run(steps: &[&Step]) -> Vec<Ended> {
     let queue: Mutex<VecDeque<usize>> = Mutex::new((0..steps.len()).collect());
     let ended: Mutex<Vec<(usize, Ended)>> = Mutex::default();
@@ -40,13 +41,15 @@ pub(super) fn run(steps: &[&Step]) -> Vec<Ended> {
     ended.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-/// Runs a step in a process of its own, and prints what it prints. Its last line of counts is its own.
+/// Runs a step in a separate process and prints its output. The last line with counts contains the
+/// counts of the step.
 fn stream(name: &str, tally: &mut Tally) -> Result<()> {
     let (output, input) = pipe()?;
     let mut program = Command::new(env::current_exe()?);
     program.args(["test", "--only", name]).stdin(Stdio::null()).stdout(input.try_clone()?).stderr(input);
     let mut child = program.spawn().with_context(|| format!("failed to start the step {name}"))?;
-    // Its ends of the pipe: otherwise there is no end of what it prints.
+    // Close the write ends of the pipe in this process. Otherwise, the reader would never reach the
+    // end of the output.
     drop(program);
     for line in BufReader::new(output).split(b'\n') {
         let line = line?;

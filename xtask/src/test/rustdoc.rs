@@ -1,4 +1,4 @@
-//! Builds the reference of every crate. rustdoc must report nothing.
+//! Builds the API documentation of every crate. Fails if rustdoc reports a warning.
 
 use anyhow::Result;
 use toolbay_testkit::command;
@@ -6,12 +6,12 @@ use toolbay_testkit::command;
 use super::context::Context;
 use super::select::natives;
 
-/// Builds the reference of the libraries into `target/doc`, as their users read it.
+/// Builds the API documentation of the libraries into `target/doc`, without private items.
 pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
     let workspace = context.workspace;
     let mut cargo = command::cargo(&workspace.root);
-    // `--examples` (there are none) makes cargo choose the features of dependencies as for the tests, so that the
-    // output of Clippy's check is reused.
+    // `--examples` (there are none) makes cargo select the same features of dependencies as for the
+    // tests, so that the output of the Clippy step is reused.
     cargo.args(["doc", "--no-deps", "--lib", "--examples"]).args(natives(workspace));
     command::run(cargo.env("RUSTDOCFLAGS", "-D warnings"))?;
     context.tally.passed += 1;

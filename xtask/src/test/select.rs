@@ -1,9 +1,10 @@
-//! Selects crates, in arguments of cargo.
+//! Builds the cargo arguments that select crates.
 
 use toolbay_testkit::workspace::{Package, Workspace};
 
-/// Selects every crate that is compiled for this machine. All of cargo's commands use the same selection: with another
-/// one, cargo would enable other features of shared dependencies, and compile Wasmtime again for that.
+/// Selects every crate that is compiled for this machine. All cargo commands use the same
+/// selection. With a different selection, cargo would enable different features of shared
+/// dependencies and compile Wasmtime again.
 pub(super) fn natives(workspace: &Workspace) -> Vec<&str> {
     let guests = workspace.guests().flat_map(|guest| ["--exclude", guest.name.as_str()]);
     std::iter::once("--workspace").chain(guests).collect()

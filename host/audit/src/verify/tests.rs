@@ -1,4 +1,4 @@
-//! Every way to change a log is found.
+//! Tests that verification detects every way to change a log.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,8 @@ use crate::event::{AuditEvent, CallSubject};
 use crate::folder::{files, name};
 use crate::journal::tests::{open, open_both, record};
 
-/// A log of several files that ended in order: its files by name, `head` and `public-key` among them.
+/// A log of several files that was ended cleanly: its files by name, including `head` and
+/// `public-key`.
 static LOG: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
     let dir = tempfile::tempdir().unwrap();
     for _ in 0..2 {
@@ -41,7 +42,7 @@ static LOG: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
     log
 });
 
-/// A log that somebody can change.
+/// A log that a test can change.
 struct Log {
     dir: TempDir,
     /// The files with lines.
@@ -62,7 +63,7 @@ impl Log {
         Self { dir, files }
     }
 
-    /// One line of all: the number of its file, and its own there.
+    /// Picks a line: returns the index of its file and its index in the file.
     fn pick(&self, index: Index) -> (usize, usize) {
         let mut at = index.index(self.files.iter().map(|(_, lines)| lines.len()).sum());
         for (file, (_, lines)) in self.files.iter().enumerate() {
@@ -78,7 +79,8 @@ impl Log {
         &mut self.files[file].1[line]
     }
 
-    /// Gives the line at `from`, and all after it, hashes that fit: without the key, nobody can do more.
+    /// Recomputes the hashes of the line at `from` and all later lines, which is the most that an
+    /// attacker without the key can do.
     fn chain_again(&mut self, from: (usize, usize)) {
         let mut prev = None;
         for (file, (_, lines)) in self.files.iter_mut().enumerate() {
@@ -122,10 +124,10 @@ fn the_log_is_intact_before_it_is_changed() {
 
 #[test]
 fn each_finding_names_the_line() {
-    // The oldest files are no longer kept.
+    // The oldest files were deleted.
     let file = &LOG[0].0;
     let first = Log::new().verify().parts[0].first.unwrap() - 1;
-    // The number of a line of that file.
+    // Returns the number of a line of that file.
     let seq = |line: u64| first + line;
     let said = |change: &dyn Fn(&mut Log)| {
         let mut log = Log::new();
@@ -332,7 +334,7 @@ proptest! {
                 break;
             }
             change.make(&mut log);
-            // Some changes are none: a byte by itself, a line by itself.
+            // Some changes have no effect, such as replacing a byte or a line with itself.
         }
         let same = LOG.iter().all(|(name, content)| {
             let path = log.dir.path().join(name);

@@ -8,29 +8,31 @@ use toolbay_model::is_name;
 use toolbay_policy::OriginPattern;
 use toolbay_secrets::{CredentialRule, SecretSource};
 
-/// A value to redact, and to add to requests (`[secrets.NAME]`). Exactly one of `environment`, `file`, `keyring`,
-/// `command` and `source` says where it comes from.
+/// Value to redact, and to add to requests (`[secrets.NAME]`). Exactly one of `environment`,
+/// `file`, `keyring`, `command` and `source` specifies its source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SecretTable {
     /// Name of the server's environment variable that holds the value.
     #[serde(deserialize_with = "variable")]
     pub environment: Option<String>,
-    /// The file that holds the value, relative to the plugin folder. Its mode lets nobody read it but the server's user.
+    /// The file that holds the value, relative to the plugin folder. Its mode must let only the
+    /// server's user read it.
     #[serde(deserialize_with = "path")]
     pub file: Option<PathBuf>,
     /// The entry of the keyring of the server's user that holds the value.
     pub keyring: Option<KeyringEntry>,
-    /// A program that prints the value, and its arguments. It runs once when the plugin is loaded, without a shell.
+    /// A program that prints the value, and its arguments. It runs once when the plugin is loaded,
+    /// without a shell.
     #[serde(deserialize_with = "command")]
     pub command: Option<Vec<String>>,
     /// A folder that holds a value for each caller.
     pub source: Option<CallerFolder>,
-    /// Requests to these origins carry the value. None by default.
+    /// Origins to which requests carry the value. None by default.
     pub origins: Vec<OriginPattern>,
-    /// The header that carries it.
+    /// The header that carries the value.
     pub header: Option<String>,
-    /// The query parameter that carries it.
+    /// The query parameter that carries the value.
     pub query: Option<String>,
     /// The header's value, with `{}` for the secret. Default: `{}`.
     pub format: Option<String>,
@@ -52,25 +54,28 @@ pub struct KeyringEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallerFolder {
-    /// The folder, relative to the plugin folder. The value of a caller is in the file with the path of its identity.
+    /// The folder, relative to the plugin folder. A caller's value is in the file whose path is the
+    /// caller's identity.
     #[serde(deserialize_with = "folder")]
     pub folder: PathBuf,
-    /// Whose value it is.
+    /// Scope of a value.
     pub by: SecretScope,
 }
 
-/// Whose value a folder holds.
+/// Scope of a value in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SecretScope {
-    /// That of the authenticated caller.
+    /// One value for each authenticated caller.
     Caller,
 }
 
 impl SecretTable {
+    /// Checks that the keys are complete and consistent.
+    ///
     /// # Errors
     ///
-    /// Keys that are missing or contradict each other.
+    /// Keys are missing or contradict each other.
     pub(super) fn check(&self) -> Result<(), String> {
         self.source()?;
         let Self { origins, header, query, format, .. } = self;
@@ -93,13 +98,13 @@ impl SecretTable {
         Err(why)
     }
 
-    /// Has no request carry it.
+    /// Removes the value from all requests, so that it is only redacted.
     pub(crate) fn redact_only(&mut self) {
         self.origins.clear();
         (self.header, self.query, self.format) = (None, None, None);
     }
 
-    /// The only source.
+    /// Returns the source, of which there is exactly one.
     fn source(&self) -> Result<SecretSource, String> {
         let Self { environment, file, keyring, command, source, .. } = self;
         let keyring = keyring.clone().map(|KeyringEntry { service, user }| SecretSource::Keyring { service, user });
@@ -125,11 +130,11 @@ impl SecretTable {
         }
     }
 
-    /// The secret with its name.
+    /// Returns the secret with this name.
     ///
     /// # Errors
     ///
-    /// A header that no request can have.
+    /// The header is one that no request can have.
     pub(super) fn named(&self, name: &str) -> Result<toolbay_secrets::SecretSpec, String> {
         let origins = self.origins.clone();
         let carried = match (&self.header, &self.query) {

@@ -1,5 +1,5 @@
-//! What becomes of a version in service when its files change: nothing that restricts it is lost, because a file is still
-//! being written or because its component is refused.
+//! Replaces a version in service when its files change. No restriction is lost because a file is
+//! still being written or because a component is refused.
 
 use std::sync::Arc;
 
@@ -14,17 +14,18 @@ use crate::load_error::LoadError;
 use crate::load_result::{FallbackVersion, LoadOutcome, LoadResult, PreviousVersion};
 use crate::plugin::{Plugin, tool_name};
 
-/// Why the files cannot replace the version in service.
+/// Reason why the files cannot replace the version in service.
 struct UpdateFailure {
     error: LoadError,
-    /// The grant, if it is settled and it is the component that is refused.
+    /// The grant, if it has settled and only the component is refused.
     grant: Option<Box<Grant>>,
 }
 
 impl PluginLoader {
-    /// Loads the plugin `id` from these files. A grant gives rights only when it has been unchanged for
-    /// [`SETTLE`](crate::grant_age::SETTLE): a first version waits for that. To a version in service applies until then what
-    /// its grant allows as well.
+    /// Loads the plugin `id` from these files. A grant gives rights only after it has been
+    /// unchanged for [`SETTLE`](crate::grant_age::SETTLE). A first version waits for that. Until
+    /// then, a version in service has only the rights that both the new grant and the grant in
+    /// force allow.
     pub(crate) async fn load_files(
         self: Arc<Self>,
         id: String,
@@ -75,7 +76,7 @@ impl PluginLoader {
         let refused = |error| UpdateFailure { error, grant: (!is_same).then(|| Box::new(grant.clone())) };
         let component = match self.component(id, None, None, !is_same).await.map_err(refused)? {
             PluginSources::Component(component, _) => component,
-            // Compiling it can take minutes, in which a stricter grant applies.
+            // Compiling can take minutes, during which a stricter grant applies.
             PluginSources::Unknown => match narrow(grant.clone()).await? {
                 Some(narrowed) => return Ok(LoadResult::Pending(Some(narrowed), Instant::now())),
                 None => match self.component(id, None, None, false).await.map_err(refused)? {
@@ -87,14 +88,14 @@ impl PluginLoader {
         let is_new = component.digest != previous.component.digest;
         match self.under(id, component, grant.clone(), files, Some(previous)).await {
             Ok(loaded) => Ok(LoadResult::Loaded(loaded)),
-            // It may be one for the component in service.
+            // The grant may be for the component in service.
             Err(error) if is_new => Err(refused(error)),
             Err(error) => Err(failed(error)),
         }
     }
 
-    /// The component with what `grant` and the one in force both allow; `None` if that is in service. If it cannot be
-    /// applied, the load is to be tried again.
+    /// Applies the intersection of `grant` and the grant in force to the component. Returns `None`
+    /// if that is already in service. If it cannot be applied, the load must be retried.
     async fn narrow(
         self: &Arc<Self>,
         id: &str,
@@ -116,7 +117,8 @@ impl PluginLoader {
         narrowed.await.unwrap_or_else(|error| Err(LoadError::Hindered(format!("applying its grant failed: {error}"))))
     }
 
-    /// The component under a grant that has no more secrets than the version in service, with the values of these. Blocks.
+    /// Applies a grant that has no more secrets than the version in service, and reuses their
+    /// values. Blocks.
     fn reapply(
         &self,
         id: String,
@@ -131,7 +133,7 @@ impl PluginLoader {
         Ok(LoadOutcome { plugin: Arc::new(plugin.with_files(Arc::clone(&previous.files))), remarks })
     }
 
-    /// What is in service although the files cannot be loaded.
+    /// Determines the version in service when the files cannot be loaded.
     async fn keep(
         self: &Arc<Self>,
         id: &str,
@@ -144,7 +146,7 @@ impl PluginLoader {
             return LoadResult::Failed(error, FallbackVersion::Same);
         }
         if files.component.is_none() && previous.digest().is_some() {
-            // The component is deleted, whatever the grant says.
+            // The component is deleted, regardless of the grant.
             return LoadResult::Failed(error, FallbackVersion::Nothing);
         }
         if let Some(grant) = grant {
@@ -154,7 +156,7 @@ impl PluginLoader {
             return LoadResult::Failed(error, FallbackVersion::Same);
         }
         if previous.terms.source.is_partial {
-            // What two files have in common depends on the rules, and these files are not in force.
+            // The intersection of two files depends on the rules, and these files are not in force.
             return LoadResult::Failed(error, FallbackVersion::Nothing);
         }
         let (this, id, previous) = (Arc::clone(self), id.to_owned(), Arc::clone(previous));
@@ -168,7 +170,8 @@ impl PluginLoader {
         }
     }
 
-    /// Applies a grant to the component in service, because that of the file is refused with this error.
+    /// Applies a grant to the component in service, because the component in the file is refused
+    /// with this error.
     async fn keep_under(
         self: &Arc<Self>,
         id: &str,
@@ -192,14 +195,15 @@ impl PluginLoader {
         let applied = if fits {
             self.with_secrets(id, component, grant, None, Some(previous)).await.map(Some)
         } else {
-            // It names tools of another component. What it says of the others counts.
+            // The grant names tools of another component. Its settings of the other tools apply.
             self.narrow(id, component, grant, before, previous).await
         };
         match applied {
             Ok(Some(loaded)) => LoadResult::Failed(error, FallbackVersion::Narrowed(loaded)),
             Ok(None) => LoadResult::Failed(error, FallbackVersion::Same),
             Err(LoadError::Refused(why)) => {
-                // Both files are refused, as the grant alone would be.
+                // The grant would be refused without the new component, too. Both files are
+                // refused.
                 let both = line(&format!("{}; and {why}", error.why()), REASON);
                 LoadResult::Failed(LoadError::Refused(both), FallbackVersion::Same)
             }

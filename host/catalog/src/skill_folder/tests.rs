@@ -152,7 +152,7 @@ fn links_are_followed_within_the_folder() {
     assert_eq!(uris, ["skill://pdf/SKILL.md", "skill://pdf/a.txt"]);
     assert_eq!(bytes(&loaded, "skill://pdf/a.txt"), b"inside");
     assert_eq!(folder.tree().notes.len(), 3);
-    // A manifest that is elsewhere is none.
+    // A manifest in another folder does not count.
     fs::remove_file(folder.path("SKILL.md")).unwrap();
     fs::write(folder.dir.path().join("SKILL.md"), MANIFEST_TEXT).unwrap();
     symlink("../SKILL.md", folder.path("SKILL.md")).unwrap();
@@ -227,7 +227,7 @@ fn all_skills_have_room_for_so_much() {
     let mut kept: Vec<SkillFolder> = (0..6).map(|_| folder.load().unwrap().0).collect();
     let expected = "the files of all skills are larger than 40.0 MiB in total (to allow more, raise describe.skills)";
     assert_eq!(folder.load().unwrap_err(), expected);
-    // A new version takes the place of one.
+    // A new version replaces the old one.
     assert!(folder.load_as("pdf", &folder.tree(), kept.first()).is_ok());
     kept.pop();
     assert!(folder.load().is_ok());

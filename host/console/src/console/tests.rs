@@ -21,10 +21,10 @@ use crate::operations::ConsoleViewer;
 
 const BODY_TIME: Duration = Duration::from_mins(1);
 
-/// What a page must show as text, wherever it comes from.
+/// Text that pages must escape, regardless of its source.
 const HOSTILE: &str = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>&amp;</textarea></title>";
 
-/// A server that says this of everything.
+/// A server that returns this text for everything.
 struct Stub(&'static str);
 
 impl Stub {
@@ -166,7 +166,7 @@ impl ConsoleOperations for Stub {
     }
 }
 
-/// A console with tokens `secret-ops` and `secret-watcher`.
+/// A console with the tokens `secret-ops` and `secret-watcher`.
 struct Site(Router);
 
 struct Got {
@@ -226,7 +226,7 @@ impl Site {
         Got { status: head.status.as_u16(), headers: head.headers, body }
     }
 
-    /// Logs in with a token; the cookie.
+    /// Logs in with a token. Returns the cookie.
     async fn enter(&mut self, token: &str) -> String {
         let got = self.post("/console/login", "", &[("token", token)]).await;
         assert_eq!(got.status, 303);
@@ -249,7 +249,7 @@ impl Site {
     }
 }
 
-/// The value of a hidden field of a page.
+/// Returns the value of a hidden field of a page.
 fn hidden(page: &str, name: &str) -> String {
     let (_, rest) = page.split_once(&format!("name=\"{name}\" value=\"")).unwrap();
     rest.split('"').next().unwrap().to_owned()
@@ -257,12 +257,12 @@ fn hidden(page: &str, name: &str) -> String {
 
 const PAGES: [&str; 9] = ["", "/plugins", "/tools", "/calls", "/denied", "/approvals", "/audit", "/log", "/log?q=WARN"];
 
-/// Nothing of the hostile text is markup on this page.
+/// Asserts that the page contains none of the hostile text as markup.
 fn check(got: &Got, what: &str) {
     for bad in ["<script>alert", "<img src=x", "</textarea></title>", "&amp;</", "javascript:\"'"] {
         assert!(!got.body.contains(bad), "{what}: {bad}\n{}", got.body);
     }
-    // One script, and nothing that runs by itself or is styled in the page.
+    // One script, and no inline scripts or styles.
     assert_eq!(got.body.matches("<script").count(), 1, "{what}");
     for attribute in [" onerror=\"", " onclick=", " style=", " srcdoc="] {
         assert!(!got.body.contains(attribute), "{what}: {attribute}");
@@ -301,7 +301,7 @@ async fn every_page_shows_hostile_text_as_text() {
         let got = site.get(path, &cookie).await;
         assert_eq!(got.status, 200, "{path}");
         check(&got, path);
-        // It is there, as text.
+        // The hostile text is present as text.
         assert!(got.body.contains("&lt;script&gt;alert(1)") || path.contains("q="), "{path}");
     }
     for path in ["/console/plugin?id=no", "/console/tool?name=no"] {

@@ -1,40 +1,40 @@
-//! A field of a form.
+//! The fields of a form.
 
 use std::collections::HashMap;
 
-/// What was filled in, by the names of fields.
+/// Submitted values, by the names of fields.
 pub(crate) type FieldValues = HashMap<String, String>;
 
 /// A field of a form.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FormField {
-    /// Its name in the form.
+    /// Name of the field in the form.
     pub(crate) id: String,
-    /// The name of the property.
+    /// Name of the property.
     pub(crate) name: String,
-    /// What the schema says of it.
+    /// Description from the schema.
     pub(crate) description: Option<String>,
-    /// Whether the property must be there.
+    /// True if the property is required.
     pub(crate) required: bool,
-    /// What it is filled with at first.
+    /// Initial value.
     pub(crate) default: String,
-    /// What can be filled in.
+    /// The kind of the field.
     pub(crate) kind: FieldKind,
 }
 
-/// What can be filled in.
+/// The kind of a field, which determines its input element.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum FieldKind {
-    /// A text on one line, or on several.
+    /// A string, with several lines if `lines` is set.
     Text { lines: bool },
-    /// A number, an integer if `whole`.
+    /// A number, or an integer if `whole` is set.
     Number { whole: bool },
-    /// Yes or no.
+    /// A choice of one value.
     Choice(Vec<(String, serde_json::Value)>),
-    /// A list, one item a line: of numbers, or of texts.
+    /// A list with one item per line: of numbers if `numbers` is set, or of strings.
     List { numbers: bool },
-    /// JSON.
+    /// A JSON value.
     Json,
-    /// Further fields, which make an object.
+    /// Nested fields that form an object.
     Group(Vec<FormField>),
 }

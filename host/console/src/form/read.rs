@@ -1,13 +1,14 @@
-//! Reads what was filled in.
+//! Conversion of submitted form values to tool arguments.
 
 use serde_json::{Map, Number, Value};
 
 use super::field::{FieldKind, FieldValues, FormField};
 
-/// What is wrong with fields, by their names.
+/// Errors of fields, by their names.
 type FieldErrors = Vec<(String, String)>;
 
-/// The arguments of these fields. A field that is empty is left out, unless it is a text that must be there.
+/// Converts the values of these fields to arguments. Omits empty fields, except required strings
+/// and required lists.
 pub(super) fn arguments(fields: &[FormField], filled: &FieldValues) -> Result<Map<String, Value>, FieldErrors> {
     let (mut arguments, mut wrong) = (Map::new(), Vec::new());
     for field in fields {
@@ -33,7 +34,7 @@ fn value(field: &FormField, filled: &FieldValues) -> Result<Option<Value>, Field
         _ if text.trim().is_empty() => {
             return match (&field.kind, field.required) {
                 (FieldKind::List { .. }, true) => Ok(Some(Value::Array(Vec::new()))),
-                // The server says what is missing.
+                // The server reports missing required arguments.
                 _ => Ok(None),
             };
         }
@@ -56,14 +57,14 @@ fn value(field: &FormField, filled: &FieldValues) -> Result<Option<Value>, Field
     Ok(Some(value))
 }
 
-/// Exactly the number that was written, if it is one.
+/// Parses a JSON number without loss of precision.
 fn number(text: &str, whole: bool) -> Result<Value, String> {
     let expected = || format!("expected {}, not {text:?}", if whole { "an integer" } else { "a number" });
     let number: Number = serde_json::from_str(text).map_err(|_| expected())?;
     if whole && number.is_f64() { Err(expected()) } else { Ok(number.into()) }
 }
 
-/// Browsers send CR LF for the end of a line.
+/// Converts CR LF to LF, because browsers send CR LF line ends.
 fn unix(text: &str) -> String {
     text.replace("\r\n", "\n")
 }

@@ -1,30 +1,30 @@
-//! Reads a JSON Schema for its fields.
+//! Conversion of a JSON Schema to form fields.
 
 use serde_json::{Map, Value};
 use toolbay_model::text::{clean, line};
 
 use super::field::{FieldKind, FormField};
 
-/// Most fields of a form. A schema with more has one field for JSON.
+/// Maximum number of fields of a form. A larger schema has a single JSON field.
 const FIELDS: usize = 60;
 
-/// How deep groups can be. What is deeper has a field for JSON.
+/// Maximum depth of groups. Deeper objects have a JSON field.
 const DEPTH: usize = 3;
 
-/// How often a reference is followed.
+/// Maximum number of references that are followed.
 const REFERENCES: usize = 8;
 
-/// Most choices.
+/// Maximum number of choices.
 const CHOICES: usize = 200;
 
-/// Longest name, in bytes, and description.
+/// Maximum lengths of a name and of a description, in bytes.
 const NAME: usize = 200;
 const DESCRIPTION: usize = 1_000;
 
-/// A text that may be longer than this has several lines, in characters.
+/// Maximum length of a string that has a single-line field, in characters.
 const LONG: u64 = 300;
 
-/// The fields of a schema of an object; `None` if it says nothing of its properties, or there are too many.
+/// Returns the fields of an object schema; `None` if it has no usable properties or too many.
 pub(super) fn fields(schema: &Value) -> Option<Vec<FormField>> {
     let mut reading = SchemaReader { root: schema, count: 0 };
     let fields = reading.properties(schema, "f", 0)?;
@@ -37,7 +37,8 @@ struct SchemaReader<'a> {
 }
 
 impl<'a> SchemaReader<'a> {
-    /// The fields of an object whose names begin with `prefix`; `None` if its schema says more than what they are.
+    /// Returns the fields of an object, with ids that start with `prefix`; `None` if the schema has
+    /// keywords that fields cannot express.
     fn properties(&mut self, schema: &'a Value, prefix: &str, depth: usize) -> Option<Vec<FormField>> {
         let object = self.resolved(schema)?;
         if ["anyOf", "oneOf", "allOf", "if", "patternProperties", "dependentSchemas"]
@@ -48,7 +49,7 @@ impl<'a> SchemaReader<'a> {
         }
         let properties = match object.get("properties") {
             Some(properties) => Some(properties.as_object()?),
-            // Any object: only JSON can say which.
+            // The object accepts any properties, which only JSON can express.
             None if !matches!(object.get("additionalProperties"), Some(Value::Bool(false))) && depth > 0 => {
                 return None;
             }
@@ -70,7 +71,7 @@ impl<'a> SchemaReader<'a> {
 
     fn field(&mut self, id: String, name: &str, schema: &'a Value, required: bool, depth: usize) -> FormField {
         let found = self.resolved(schema).cloned().unwrap_or_default();
-        // What stands beside a reference counts more than what it leads to.
+        // Keywords next to a reference take precedence over the referenced schema.
         let beside = |key: &str| schema.get(key).or_else(|| found.get(key));
         let description = beside("description").and_then(Value::as_str).filter(|text| !text.trim().is_empty());
         let description = description.map(|text| cut(&clean(text)));
@@ -134,7 +135,7 @@ impl<'a> SchemaReader<'a> {
         }
     }
 
-    /// The schema that this one leads to: where its references point, and without the choice of `null`.
+    /// Follows references, and skips the `null` branch of a nullable schema.
     fn resolved(&self, schema: &'a Value) -> Option<&'a Map<String, Value>> {
         let mut object = schema.as_object()?;
         for _ in 0..REFERENCES {
@@ -154,7 +155,7 @@ impl<'a> SchemaReader<'a> {
     }
 }
 
-/// The only branch of `anyOf` or `oneOf` that is not `null`.
+/// Returns the other branch of an `anyOf` or `oneOf` that consists of it and `null`.
 fn only_other_than_null(object: &Map<String, Value>) -> Option<&Map<String, Value>> {
     let branches = object.get("anyOf").or_else(|| object.get("oneOf"))?.as_array()?;
     let is_null = |branch: &&Value| branch.get("type").and_then(Value::as_str) == Some("null");
@@ -163,7 +164,7 @@ fn only_other_than_null(object: &Map<String, Value>) -> Option<&Map<String, Valu
     (none.is_none() && branches.len() == 2).then(|| only.as_object()).flatten()
 }
 
-/// The type, if there is one beside `null`.
+/// Returns the only type other than `null`.
 fn type_of(schema: &Map<String, Value>) -> Option<&str> {
     match schema.get("type")? {
         Value::String(only) => Some(only),
@@ -176,7 +177,7 @@ fn type_of(schema: &Map<String, Value>) -> Option<&str> {
     }
 }
 
-/// The choices of an enumeration.
+/// Returns the choices of an enumeration.
 fn choices(schema: &Map<String, Value>) -> Option<Vec<(String, Value)>> {
     let shown = |value: &Value| line(&value.as_str().map_or_else(|| value.to_string(), str::to_owned), NAME);
     if let Some(only) = schema.get("const") {

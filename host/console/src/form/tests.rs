@@ -117,7 +117,7 @@ fn what_no_form_can_show_is_one_field_for_json() {
     let FieldKind::Group(fields) = &fields[0].kind else { panic!("{form:?}") };
     let FieldKind::Group(fields) = &fields[0].kind else { panic!("{form:?}") };
     assert_eq!(fields[0].kind, FieldKind::Json);
-    // A schema that leads back to itself ends in JSON as well.
+    // A recursive schema ends in a JSON field too.
     let circle = json!({"properties": {"next": {"$ref": "#"}}});
     let circle = ToolForm::of(&JsonText::from(circle), false);
     assert!(circle.has_fields);

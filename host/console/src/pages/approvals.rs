@@ -1,4 +1,4 @@
-//! Calls that a person must allow.
+//! The page of calls that require approval by a person.
 
 use std::time::SystemTime;
 
@@ -13,7 +13,7 @@ use crate::paths::PATH;
 use crate::sessions::ConsoleSession;
 use crate::shown::count;
 
-/// Calls that a person must allow.
+/// Renders the page of calls that require approval.
 pub(crate) fn approvals(desk: &PageContext, session: &ConsoleSession, done: Option<&str>) -> Markup {
     let now = SystemTime::now();
     let all: Vec<ApprovalNote> = desk.watch.approvals().newest().cloned().collect();
@@ -49,7 +49,7 @@ pub(crate) fn approvals(desk: &PageContext, session: &ConsoleSession, done: Opti
     layout(session, NavigationItem::Approvals, "Approvals", true, &body)
 }
 
-/// Says that an answer came too late.
+/// Renders a notice that an answer came too late.
 pub(crate) fn over(session: &ConsoleSession) -> Markup {
     let body = html! {
         p.empty {
@@ -61,7 +61,7 @@ pub(crate) fn over(session: &ConsoleSession) -> Markup {
     layout(session, NavigationItem::Approvals, "Too late", false, &body)
 }
 
-/// Those of the notes that are not of a call in `waiting`.
+/// Returns the questions that do not belong to a call in `waiting`.
 fn without<'a>(asked: Vec<&'a ApprovalNote>, waiting: &[WaitingApproval]) -> Vec<&'a ApprovalNote> {
     let mut left: Vec<&WaitingApproval> = waiting.iter().collect();
     let is_other = |note: &&ApprovalNote| {
@@ -72,7 +72,7 @@ fn without<'a>(asked: Vec<&'a ApprovalNote>, waiting: &[WaitingApproval]) -> Vec
     asked.into_iter().filter(is_other).collect()
 }
 
-/// A question, and what answers it.
+/// Renders a question and its answer buttons.
 fn question(desk: &PageContext, session: &ConsoleSession, one: &WaitingApproval) -> Markup {
     let may = desk.operations.may_use(&session.viewer, &one.tool);
     html! {

@@ -1,4 +1,4 @@
-//! The end of the audit log.
+//! The page with the end of the audit log.
 
 use maud::{Markup, html};
 
@@ -7,10 +7,10 @@ use super::parts::outcome;
 use crate::data::AuditLine;
 use crate::sessions::ConsoleSession;
 
-/// Lines on the page.
+/// Maximum number of lines on the page.
 pub(crate) const AUDIT_LINES: usize = 200;
 
-/// The end of the audit log, if there is one.
+/// Renders the end of the audit log, if there is one.
 pub(crate) fn audit(session: &ConsoleSession, lines: Option<&Result<Vec<AuditLine>, String>>) -> Markup {
     let body = html! {
         @match lines {

@@ -1,4 +1,4 @@
-//! The newest calls.
+//! The page of the newest calls.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::desk::PageContext;
 use crate::sessions::ConsoleSession;
 use crate::shown::{amount, count, moment, size, time};
 
-/// Calls on the page.
+/// Maximum number of calls on the page.
 const MOST: usize = 100;
 
-/// The newest calls that mention `wanted`, or only those of them that failed.
+/// Renders the newest calls that mention `wanted`. If `failed` is set, only those that failed.
 pub(crate) fn calls(desk: &PageContext, session: &ConsoleSession, wanted: &str, failed: bool) -> Markup {
     let lower = wanted.trim().to_lowercase();
     let (found, ended, missed): (Vec<Arc<CallNote>>, u64, u64) = {
@@ -66,7 +66,7 @@ fn row(call: &CallNote, contents: bool) -> Markup {
     }
 }
 
-/// What it was called with, and what came of it.
+/// Renders the arguments and the result of a call.
 fn excerpts(call: &CallNote) -> Markup {
     let shown = |name: &str, excerpt: Option<&TextExcerpt>| {
         html! {

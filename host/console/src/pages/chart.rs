@@ -1,31 +1,31 @@
-//! Charts as SVG, drawn by the server.
+//! Charts as server-rendered SVG.
 
 use maud::{Markup, html};
 
 use crate::shown::count;
 
-/// Width and height of the drawing, in units of its own.
+/// Width and height of the drawing, in SVG user units.
 const WIDTH: f64 = 540.0;
 const HEIGHT: f64 = 96.0;
 
-/// A chart of bars, one for each step.
+/// A bar chart with one bar for each time bucket.
 pub(super) struct BarChart<'a> {
     pub(super) title: &'a str,
-    /// What it says in words, for those who do not see it.
+    /// Text alternative for screen readers.
     pub(super) words: String,
-    /// The largest value, as it is shown.
+    /// The maximum value, formatted.
     pub(super) most: String,
-    /// The value of each step, and how much of it failed.
+    /// The total value of each bar, and the part that failed.
     pub(super) steps: Vec<(f64, f64)>,
 }
 
 impl BarChart<'_> {
-    /// The chart as a figure.
+    /// Renders the chart as a figure.
     pub(super) fn figure(&self) -> Markup {
         let most = self.steps.iter().map(|(value, _)| *value).fold(0.0, f64::max);
         #[expect(clippy::cast_precision_loss, reason = "there are a hundred steps")]
         let width = WIDTH / self.steps.len().max(1) as f64;
-        // Two digits are finer than a screen.
+        // Two digits are finer than a pixel.
         let number = |value: f64| format!("{value:.2}");
         let height = |value: f64| {
             if most > 0.0 { (value / most * (HEIGHT - 2.0)).max(if value > 0.0 { 1.5 } else { 0.0 }) } else { 0.0 }
@@ -53,7 +53,7 @@ impl BarChart<'_> {
     }
 }
 
-/// What a chart of calls says in words.
+/// Returns the text alternative of a chart of calls.
 pub(super) fn words(calls: u64, failed: u64) -> String {
     let calls = count(usize::try_from(calls).unwrap_or(usize::MAX), "call");
     format!("{calls} in the last 15 minutes, {failed} of which failed")

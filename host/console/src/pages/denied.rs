@@ -1,4 +1,4 @@
-//! What was denied to plugins, with the lines that would allow it.
+//! The page of operations that were denied to plugins, with the grant lines that would allow them.
 
 use maud::{Markup, html};
 
@@ -9,7 +9,7 @@ use crate::desk::PageContext;
 use crate::sessions::ConsoleSession;
 use crate::shown::amount;
 
-/// What was denied to plugins.
+/// Renders the denied operations.
 pub(crate) fn denied(desk: &PageContext, session: &ConsoleSession) -> Markup {
     let (uses, all): (Vec<(DenialNote, u64)>, u64) = {
         let denials = desk.watch.denials();

@@ -1,4 +1,4 @@
-//! What all pages have in common.
+//! The common layout of all pages.
 
 use maud::{DOCTYPE, Markup, html};
 
@@ -7,7 +7,7 @@ use crate::assets::{SCRIPT, STYLE};
 use crate::paths::PATH;
 use crate::sessions::ConsoleSession;
 
-/// The pages that are listed.
+/// The pages in the navigation bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NavigationItem {
     Overview,
@@ -33,7 +33,7 @@ impl NavigationItem {
     ];
 }
 
-/// A page for somebody with a session.
+/// Renders a page for a viewer with a session.
 pub(super) fn layout(session: &ConsoleSession, here: NavigationItem, title: &str, live: bool, body: &Markup) -> Markup {
     document(
         title,
@@ -68,7 +68,7 @@ pub(super) fn layout(session: &ConsoleSession, here: NavigationItem, title: &str
     )
 }
 
-/// A page without a session, or a part of one.
+/// Renders the HTML document around a page, also without a session.
 pub(super) fn document(title: &str, body: &Markup) -> Markup {
     html! {
         (DOCTYPE)
@@ -86,7 +86,7 @@ pub(super) fn document(title: &str, body: &Markup) -> Markup {
     }
 }
 
-/// A page that says that there is no such thing.
+/// Renders a page for a plugin or tool that does not exist.
 pub(crate) fn missing(session: &ConsoleSession, what: &str) -> Markup {
     let here = if what == "tool" { NavigationItem::Tools } else { NavigationItem::Plugins };
     let body = html! {
@@ -95,7 +95,7 @@ pub(crate) fn missing(session: &ConsoleSession, what: &str) -> Markup {
     layout(session, here, &format!("No such {what}"), false, &body)
 }
 
-/// The sign of the program: boxes in a bay.
+/// Renders the logo: boxes in a bay.
 pub(super) fn mark() -> Markup {
     html! {
         svg.mark viewBox="0 0 24 24" width="24" height="24" aria-hidden="true" {

@@ -1,4 +1,4 @@
-//! The newest lines of the log.
+//! The page of the newest log lines.
 
 use maud::{Markup, html};
 
@@ -8,10 +8,10 @@ use crate::desk::PageContext;
 use crate::sessions::ConsoleSession;
 use crate::shown::count;
 
-/// Lines on the page.
+/// Maximum number of lines on the page.
 const MOST: usize = 300;
 
-/// The newest lines of the log that contain `wanted`.
+/// Renders the newest log lines that contain `wanted`.
 pub(crate) fn log(desk: &PageContext, session: &ConsoleSession, wanted: &str) -> Markup {
     let lower = wanted.trim().to_lowercase();
     let lines: Vec<String> = {
@@ -32,7 +32,7 @@ pub(crate) fn log(desk: &PageContext, session: &ConsoleSession, wanted: &str) ->
     layout(session, NavigationItem::Log, "Log", true, &body)
 }
 
-/// How a line is shown: by its level, which comes after the time.
+/// Returns the style class of a line, based on its level, which follows the time.
 fn level(line: &str) -> &'static str {
     match line.split_whitespace().nth(1) {
         Some("ERROR") => "bad",

@@ -1,11 +1,12 @@
-//! The page that asks for a token, and the one that rejects a form.
+//! The login page, and the page for rejected forms.
 
 use maud::{Markup, html};
 
 use super::layout::{document, mark};
 use crate::paths::PATH;
 
-/// Asks for a token. `advice` says where to find one, and `why` what was wrong with the last.
+/// Renders the login page. `advice` explains where to find a token. `why` is the error of the
+/// previous attempt.
 pub(crate) fn login(advice: &str, why: Option<&str>) -> Markup {
     document(
         "Log in",
@@ -21,14 +22,15 @@ pub(crate) fn login(advice: &str, why: Option<&str>) -> Markup {
                         aria-describedby=[why.map(|_| "why")] aria-invalid=[why.map(|_| "true")];
                     button type="submit" { "Open" }
                 }
-                // A link of another site comes without the cookie, and this one with it.
+                // Browsers send no cookie when a user follows a link from another site, but they do
+                // with this link.
                 p.hint { "If it is open in this browser already, " a href=(PATH) { "go on" } "." }
             }
         },
     )
 }
 
-/// Says why a form was rejected.
+/// Renders the reason that a form was rejected.
 pub(crate) fn refused(why: &str) -> Markup {
     document(
         "Rejected",

@@ -1,4 +1,4 @@
-//! The first page: how the server is, and what needs a look.
+//! The overview page: the state of the server, and the items that need attention.
 
 use std::time::SystemTime;
 
@@ -15,17 +15,17 @@ use crate::series::SeriesBucket;
 use crate::sessions::ConsoleSession;
 use crate::shown::{amount, count, size, time};
 
-/// Tools in the table.
+/// Maximum number of tools in the table.
 const TOOLS: usize = 10;
 
-/// Plugins that need a look.
+/// Maximum number of plugins and notes that need attention.
 const PLUGINS: usize = 20;
 
-/// How the server is.
+/// Renders the overview.
 pub(crate) fn overview(desk: &PageContext, session: &ConsoleSession, done: Option<&str>) -> Markup {
     let (server, plugins, now) = (desk.operations.status(), desk.operations.plugins(), SystemTime::now());
     let (history, denied) = (desk.watch.history().clone(), desk.watch.denials().newest().count());
-    // Those that waited before the console began are not among the ones that it saw.
+    // The console does not have questions that were asked before it was created.
     let waiting = desk.watch.approvals().waiting(now).max(desk.operations.waiting().len());
     let body = html! {
         (told(done))
@@ -82,7 +82,7 @@ fn capital(word: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// What somebody should look at.
+/// Renders the items that need attention.
 fn attention(server: &ServerStatus, plugins: &[PluginRow], denied: usize, waiting: usize) -> Markup {
     let wrong: Vec<&PluginRow> = plugins
         .iter()
@@ -118,7 +118,7 @@ fn attention(server: &ServerStatus, plugins: &[PluginRow], denied: usize, waitin
     }
 }
 
-/// What calls came to over time.
+/// Renders charts of the call statistics.
 fn charts(steps: &[SeriesBucket]) -> Markup {
     #[expect(clippy::cast_precision_loss, reason = "charts show no more")]
     let of = |value: fn(&SeriesBucket) -> (u64, u64)| -> Vec<(f64, f64)> {
@@ -161,7 +161,7 @@ fn charts(steps: &[SeriesBucket]) -> Markup {
     }
 }
 
-/// The tools that were called most.
+/// Renders the tools with the most calls.
 fn by_tool(history: &CallHistory, since: &str) -> Markup {
     let mut tools: Vec<(&String, &ToolTotals)> = history.tools.iter().collect();
     tools.sort_by_key(|(_, totals)| std::cmp::Reverse(totals.calls));

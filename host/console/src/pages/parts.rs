@@ -1,4 +1,4 @@
-//! Small parts that several pages have.
+//! Elements shared by several pages.
 
 use std::time::SystemTime;
 
@@ -9,18 +9,18 @@ use crate::paths::{CSRF, PATH};
 use crate::sessions::ConsoleSession;
 use crate::shown::{clock, moment, query, summary};
 
-/// The field that shows that a form belongs to a session.
+/// Renders the hidden field with the CSRF token of the session.
 pub(super) fn csrf(session: &ConsoleSession) -> Markup {
     html! { input type="hidden" name=(CSRF) value=(session.csrf); }
 }
 
-/// A moment, by its time of day.
+/// Renders a time, displayed as the time of day.
 pub(super) fn at(moment_: SystemTime) -> Markup {
     let whole = moment(moment_);
     html! { time datetime=(whole) title=(whole) { (clock(moment_)) } }
 }
 
-/// How a call ended.
+/// Renders the outcome of a call.
 pub(super) fn outcome(word: &str) -> Markup {
     let kind = match word {
         "ok" => "good",
@@ -30,7 +30,7 @@ pub(super) fn outcome(word: &str) -> Markup {
     html! { span.badge.(kind) { (word) } }
 }
 
-/// The status of a plugin.
+/// Renders the status of a plugin.
 pub(super) fn status(status: PluginStatus) -> Markup {
     let (word, kind) = match status {
         PluginStatus::Loading => ("loading", "mild"),
@@ -42,17 +42,17 @@ pub(super) fn status(status: PluginStatus) -> Markup {
     html! { span.badge.(kind) { (word) } }
 }
 
-/// A link to a plugin.
+/// Renders a link to a plugin.
 pub(super) fn to_plugin(id: &str) -> Markup {
     html! { a href={ (PATH) "/plugin?" (query(&[("id", id)])) } { (id) } }
 }
 
-/// A link to a tool.
+/// Renders a link to a tool.
 pub(super) fn to_tool(name: &str) -> Markup {
     html! { a href={ (PATH) "/tool?" (query(&[("name", name)])) } { (name) } }
 }
 
-/// A field to search with, and what else narrows a list.
+/// Renders a search form with additional filters.
 pub(super) fn search(path: &str, label: &str, value: &str, more: &Markup) -> Markup {
     html! {
         form.search role="search" method="get" action={ (PATH) (path) } {
@@ -63,7 +63,7 @@ pub(super) fn search(path: &str, label: &str, value: &str, more: &Markup) -> Mar
     }
 }
 
-/// Tools, with their plugins if they are of several.
+/// Renders a list of tools. If `with_plugin` is set, each with its plugin.
 pub(super) fn tool_rows(rows: &[ToolRow], with_plugin: bool) -> Markup {
     html! {
         ul.rows {
@@ -81,7 +81,7 @@ pub(super) fn tool_rows(rows: &[ToolRow], with_plugin: bool) -> Markup {
     }
 }
 
-/// Says what was done.
+/// Renders the result of an action.
 pub(super) fn told(done: Option<&str>) -> Markup {
     html! { @if let Some(done) = done { p.told role="status" { (done) } } }
 }

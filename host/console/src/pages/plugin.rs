@@ -1,4 +1,5 @@
-//! One plugin: its status, its grant in plain words, its limits, and what it offers.
+//! The page of a plugin: its status, its grant in plain language, its limits, and the items that it
+//! offers.
 
 use maud::{Markup, html};
 
@@ -9,10 +10,10 @@ use crate::paths::PATH;
 use crate::sessions::ConsoleSession;
 use crate::shown::count;
 
-/// Most tools, and most names of other things, on the page.
+/// Maximum number of tools, and of names of each other kind, on the page.
 const MOST: usize = 200;
 
-/// One plugin.
+/// Renders a plugin.
 pub(crate) fn plugin(session: &ConsoleSession, detail: &PluginDetail, done: Option<&str>) -> Markup {
     let row = &detail.row;
     let served = matches!(row.status, PluginStatus::Ready | PluginStatus::Resting);
@@ -90,7 +91,7 @@ fn heading(status: PluginStatus) -> &'static str {
     }
 }
 
-/// Puts it to rest, or wakes it.
+/// Renders the buttons that suspend and resume the plugin.
 fn rest(session: &ConsoleSession, detail: &PluginDetail) -> Markup {
     let rests = detail.row.status == PluginStatus::Resting;
     let disabled = detail.disabled.len();

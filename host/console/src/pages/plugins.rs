@@ -1,4 +1,4 @@
-//! All plugins.
+//! The page of all plugins.
 
 use maud::{Markup, html};
 
@@ -9,10 +9,10 @@ use crate::desk::PageContext;
 use crate::sessions::ConsoleSession;
 use crate::shown::count;
 
-/// Most plugins on the page.
+/// Maximum number of plugins on the page.
 const MOST: usize = 500;
 
-/// The plugins that contain `wanted` in their id, purpose or problems.
+/// Renders the plugins whose id, purpose, problems or permissions contain `wanted`.
 pub(crate) fn plugins(desk: &PageContext, session: &ConsoleSession, wanted: &str) -> Markup {
     let (all, lower) = (desk.operations.plugins(), wanted.trim().to_lowercase());
     let contains = |text: &String| text.to_lowercase().contains(&lower);

@@ -1,4 +1,4 @@
-//! The result of a call, shown safely: as text, but for images of kinds that run nothing.
+//! Safe rendering of a call result: text, and images of types that cannot run scripts.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -8,19 +8,19 @@ use toolbay_model::text::clean;
 use super::parts::outcome;
 use crate::shown::{amount, size, time};
 
-/// Most text that is shown of a result, in bytes.
+/// Maximum size of a displayed text, in bytes.
 const TEXT: usize = 256 << 10;
 
-/// Largest image that is shown, in characters of base64.
+/// Maximum size of a displayed image, in base64 characters.
 const IMAGE: usize = 4 << 20;
 
-/// Most blocks.
+/// Maximum number of displayed blocks.
 const BLOCKS: usize = 200;
 
-/// Images that are shown. An SVG is a document of its own, and is not among them.
+/// The image types that are displayed. SVG is excluded, because it is an active document.
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// The result as a client receives it, or the message that it receives instead.
+/// Renders the result that a client receives, or the error message that it receives instead.
 pub(super) fn result(result: &Result<Value, String>, word: &str, usage: Option<&CallUsage>) -> Markup {
     html! {
         section.result aria-labelledby="result" {
@@ -63,7 +63,7 @@ fn contents(result: &Value) -> Markup {
 fn block(content: &Value) -> Markup {
     let member = |name: &str| content.get(name).and_then(Value::as_str).unwrap_or_default();
     let (kind, media, data) = (member("type"), member("mimeType"), member("data"));
-    // Four characters of base64 are three bytes.
+    // Four characters of base64 encode three bytes.
     let bytes = (data.trim_end_matches('=').len() * 3 / 4) as u64;
     html! {
         @match kind {
@@ -81,7 +81,7 @@ fn is_base64(data: &str) -> bool {
     data.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='))
 }
 
-/// Text that stays what it is.
+/// Renders text verbatim.
 fn text(text: &str) -> Markup {
     let shown = text.get(..text.floor_char_boundary(TEXT)).unwrap_or_default();
     html! {

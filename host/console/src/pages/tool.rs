@@ -1,4 +1,4 @@
-//! One tool: what it does, a form to call it, and what came of the call.
+//! The page of a tool: its description, a form to call it, and the result of the call.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -13,10 +13,10 @@ use crate::paths::PATH;
 use crate::sessions::ConsoleSession;
 use crate::shown::query;
 
-/// Longest schema that is shown, in bytes.
+/// Maximum size of a displayed schema, in bytes.
 const SCHEMA: usize = 64 << 10;
 
-/// One tool.
+/// Renders a tool.
 pub(crate) fn tool(session: &ConsoleSession, detail: &ToolDetail, may_call: bool, tried: &ToolTrial) -> Markup {
     let row = &detail.row;
     let body = html! {
@@ -48,7 +48,7 @@ fn schema(text: &str) -> Markup {
     html! { pre tabindex="0" { (toolbay_model::text::escaped(shown)) @if shown.len() < written.len() { "\n…" } } }
 }
 
-/// What came of the form.
+/// Renders the outcome of the form.
 fn ended(session: &ConsoleSession, detail: &ToolDetail, tried: &ToolTrial) -> Markup {
     match &tried.ended {
         TrialOutcome::Not => html! {},
@@ -188,7 +188,7 @@ fn field(field: &FormField, filled: &FieldValues, wrong: &[(String, String)]) ->
     }
 }
 
-/// What is to be filled in, where that is not plain.
+/// Returns a hint about the expected input, if the field needs one.
 fn kind_hint(kind: &FieldKind) -> Option<&'static str> {
     match kind {
         FieldKind::Number { whole: true } => Some("An integer."),

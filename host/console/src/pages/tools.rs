@@ -1,4 +1,4 @@
-//! All tools, with search.
+//! The page of all tools, with search.
 
 use maud::{Markup, html};
 
@@ -9,10 +9,10 @@ use crate::paths::PATH;
 use crate::sessions::ConsoleSession;
 use crate::shown::{count, query};
 
-/// Tools on a page.
+/// Number of tools on a page.
 const MOST: usize = 100;
 
-/// The tools that contain `wanted`, from a number on.
+/// Renders the tools that contain `wanted`, starting at the index `from`.
 pub(crate) fn tools(desk: &PageContext, session: &ConsoleSession, wanted: &str, from: usize) -> Markup {
     let found = desk.operations.tools(wanted.trim(), from, MOST);
     let after = from.saturating_add(found.rows.len());

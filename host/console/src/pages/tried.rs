@@ -1,4 +1,4 @@
-//! A call that was made with a form, or was not yet.
+//! A trial of a tool: its form, and the outcome if the form was submitted.
 
 use serde_json::Value;
 use toolbay_model::{CallUsage, Digest};
@@ -8,7 +8,7 @@ use crate::form::{FieldValues, ToolForm};
 use crate::operations::ConsoleOperations;
 use crate::sessions::ConsoleSession;
 
-/// The form of a tool, what is filled in, and what came of it.
+/// The form of a tool, its values, and its outcome.
 #[derive(Debug)]
 pub(crate) struct ToolTrial {
     pub(super) form: ToolForm,
@@ -16,29 +16,29 @@ pub(crate) struct ToolTrial {
     pub(super) ended: TrialOutcome,
 }
 
-/// What came of a form.
+/// The outcome of a form.
 #[derive(Debug)]
 pub(super) enum TrialOutcome {
-    /// It was not sent.
+    /// The form was not submitted.
     Not,
-    /// It belongs to another version of the tool.
+    /// The form was created for another version of the tool.
     Outdated,
-    /// These fields cannot be read.
+    /// These fields are invalid.
     Wrong(Vec<(String, String)>),
-    /// A person must allow the call: the question, and its digest.
+    /// A person must approve the call: the question, and its digest.
     Question(String, Digest),
     /// The call ended.
     Called { result: Result<Value, String>, outcome: &'static str, usage: Option<CallUsage> },
 }
 
 impl ToolTrial {
-    /// The form, not sent yet; as one field for JSON if it is `raw`.
+    /// Creates a form that is not submitted yet. If `raw` is set, the form is a single JSON field.
     pub(crate) fn not(tool: &ToolDetail, raw: bool) -> Self {
         let form = ToolForm::of(&tool.input, raw);
         Self { filled: form.defaults(), form, ended: TrialOutcome::Not }
     }
 
-    /// Calls the tool with what was filled in.
+    /// Calls the tool with the submitted values.
     pub(crate) async fn call(
         operations: &dyn ConsoleOperations,
         session: &ConsoleSession,

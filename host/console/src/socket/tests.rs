@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use super::*;
 use crate::forwarder;
 
-/// A server with a page, its socket, and a port that leads there.
+/// A server with a page, its socket, and a port that forwards to it.
 struct Served {
     folder: tempfile::TempDir,
     serving: JoinHandle<()>,
@@ -38,7 +38,7 @@ impl Served {
         self.folder.path().join("1.sock")
     }
 
-    /// What comes back through the port.
+    /// Sends bytes through the port. Returns the response.
     async fn through_the_port(&self, sent: &[u8]) -> String {
         let mut browser = TcpStream::connect(("127.0.0.1", self.port)).await.unwrap();
         browser.write_all(sent).await.unwrap();
@@ -84,7 +84,7 @@ async fn only_the_socket_gives_tokens() {
     let served = Served::start().await;
     assert_eq!(forwarder::about(&served.socket()).await.unwrap(), "/plugins");
     let login = forwarder::login(&served.socket()).await.unwrap();
-    // Whatever comes to the port is HTTP.
+    // Bytes from the port are always treated as HTTP.
     for word in [&b"l"[..], b"l\n", b"a", b"pl", b"\n\nl"] {
         let mut browser = TcpStream::connect(("127.0.0.1", served.port)).await.unwrap();
         browser.write_all(word).await.unwrap();
@@ -116,7 +116,8 @@ async fn connections_that_do_nothing_leave_room_for_tokens() {
         browser.write_all(b"GET /page HTTP/1.1\r\nHo").await.unwrap();
         silent.push(browser);
     }
-    // The forwarder has taken them in when the last one is answered. The oldest made room for it.
+    // When the last connection has a response, the forwarder has accepted all of them. The oldest
+    // one was evicted.
     let last = silent.last_mut().unwrap();
     last.write_all(b"st: 127.0.0.1\r\n\r\n").await.unwrap();
     let mut answer = [0; 12];

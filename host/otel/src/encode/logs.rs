@@ -1,4 +1,4 @@
-//! Lines of the log as a request of OTLP.
+//! Encoding of log lines as an OTLP request.
 
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::AnyValue;
@@ -9,7 +9,7 @@ use prost::Message as _;
 use super::{ResourceAttributes, SCHEMA, attributes, id, nanoseconds, scope};
 use crate::record::LogEvent;
 
-/// A request with these lines.
+/// Encodes log lines as a request.
 pub(crate) fn logs(resource: &ResourceAttributes, records: Vec<LogEvent>) -> Vec<u8> {
     let log_records = records.into_iter().map(message).collect();
     let scoped = ScopeLogs { scope: Some(scope()), log_records, schema_url: SCHEMA.to_owned() };

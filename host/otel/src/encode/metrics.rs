@@ -1,4 +1,4 @@
-//! What is measured as a request of OTLP.
+//! Encoding of metrics as an OTLP request.
 
 use std::time::SystemTime;
 
@@ -15,14 +15,14 @@ use prost::Message as _;
 use super::{ResourceAttributes, SCHEMA, nanoseconds, scope, text};
 use crate::family::{HistogramPoint, MetricFamily, MetricNumber, MetricPoint, MetricPoints};
 
-/// What was counted from the first of these moments to the second.
+/// The period of cumulative values, in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug)]
 struct MetricPeriod {
     from: u64,
     to: u64,
 }
 
-/// A request with what is measured: sums since `started`.
+/// Encodes metrics as a request. Counters and histograms are cumulative since `started`.
 pub(crate) fn metrics(
     resource: &ResourceAttributes,
     families: Vec<MetricFamily>,
@@ -40,7 +40,7 @@ pub(crate) fn metrics(
     ExportMetricsServiceRequest { resource_metrics: vec![of_resource] }.encode_to_vec()
 }
 
-/// A family; `None` if it has no samples.
+/// Encodes a family; `None` if it has no samples.
 fn message(family: MetricFamily, period: MetricPeriod) -> Option<Metric> {
     let temporality = AggregationTemporality::Cumulative.into();
     let data = match family.points {
@@ -50,7 +50,7 @@ fn message(family: MetricFamily, period: MetricPeriod) -> Option<Metric> {
             is_monotonic: true,
         }),
         MetricPoints::Gauge(points) if !points.is_empty() => {
-            // It is of one moment.
+            // A gauge has no start time.
             let now = MetricPeriod { from: 0, ..period };
             Data::Gauge(Gauge { data_points: points.into_iter().map(|point| number(point, now)).collect() })
         }
@@ -64,7 +64,8 @@ fn message(family: MetricFamily, period: MetricPeriod) -> Option<Metric> {
     Some(Metric { name, description, unit, metadata: Vec::new(), data: Some(data) })
 }
 
-/// The unit of a family, as UCUM writes it. Counts have none: with `1`, programs take them for ratios.
+/// Returns the UCUM unit of a family. Counts have no unit, because backends display the unit `1` as
+/// a ratio.
 fn unit(name: &str) -> &'static str {
     match name.rsplit('_').next() {
         Some("seconds") => "s",
@@ -100,7 +101,7 @@ fn distribution(point: MetricPoint<HistogramPoint>, period: MetricPeriod) -> His
         count,
         sum: Some(sum),
         bucket_counts: buckets.iter().map(|(_, count)| *count).collect(),
-        // The last one is infinite, which OTLP does not write.
+        // OTLP does not encode the infinite bound of the last bucket.
         explicit_bounds: buckets.iter().map(|(bound, _)| *bound).filter(|bound| bound.is_finite()).collect(),
         ..HistogramDataPoint::default()
     }

@@ -1,4 +1,4 @@
-//! Spans as a request of OTLP.
+//! Encoding of spans as an OTLP request.
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::trace::v1::span::{Event as EventMessage, SpanKind};
@@ -11,10 +11,11 @@ use prost::Message as _;
 use super::{ResourceAttributes, SCHEMA, attributes, id, nanoseconds, scope};
 use crate::span::{FinishedSpan, SpanEvent, SpanSide, SpanStatus};
 
-/// Longest `tracestate` that is sent: what W3C Trace Context wants to be passed on at least.
+/// Maximum length of a `tracestate` that is sent. W3C Trace Context requires that at least this
+/// length is propagated.
 const STATE: usize = 512;
 
-/// A request with these spans.
+/// Encodes spans as a request.
 pub(crate) fn spans(resource: &ResourceAttributes, spans: Vec<FinishedSpan>) -> Vec<u8> {
     let spans = spans.into_iter().map(message).collect();
     let scoped = ScopeSpans { scope: Some(scope()), spans, schema_url: SCHEMA.to_owned() };
@@ -50,7 +51,7 @@ fn message(span: FinishedSpan) -> SpanMessage {
         name,
         kind: kind.into(),
         start_time_unix_nano: nanoseconds(began),
-        // A clock can be set back.
+        // The clock can be set back during a span.
         end_time_unix_nano: nanoseconds(ended.max(began)),
         attributes: attributes(known),
         events: events.into_iter().map(event).collect(),

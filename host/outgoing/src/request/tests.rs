@@ -88,7 +88,7 @@ fn a_declared_length_is_one_number() {
     }
     let two = post().header("content-length", "7").header("content-length", "8");
     assert_eq!(check(two).unwrap_err(), SendError::ContentLength);
-    // The other way to smuggle is gone with the field.
+    // The field for the other kind of request smuggling is removed.
     let chunked = check(post().header("content-length", "7").header("transfer-encoding", "chunked")).unwrap();
     assert!(!chunked.request(false, None, ()).unwrap().headers().contains_key("transfer-encoding"));
 }

@@ -1,4 +1,4 @@
-//! Which addresses a name may lead to.
+//! Tests of the filter for resolved addresses.
 
 use std::sync::atomic::Ordering;
 
@@ -54,12 +54,12 @@ async fn a_name_that_changes_its_mind_is_asked_once_for_each_connection() {
     world.names.set("server.example", &[&["127.0.0.1"], &["10.0.0.1"]]);
     let outlet = world.outlet(&server, 4);
     let url = server.url("http", "/");
-    // The connection is used again: nobody asks for the name.
+    // The connection is reused: the name is not resolved.
     for _ in 0..3 {
         assert_eq!(read(send(&outlet, get(&url)).await.unwrap()).await.unwrap(), "here");
         assert_eq!(world.names.lookups.load(Ordering::SeqCst), 1);
     }
-    // Another credential needs another connection, and the name leads inside by now.
+    // Another credential requires another connection, and by now the name has a private address.
     let error = outlet
         .send(
             get(&url),

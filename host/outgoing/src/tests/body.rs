@@ -1,4 +1,4 @@
-//! Bodies of any size, in bounded memory, with the length that is declared.
+//! Tests of bodies of any size, in bounded memory, with the declared length.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -19,13 +19,13 @@ use super::setup::{
 use crate::{ExceededLimit, PoolPartition, RequestMeter, RequestTimeouts, SendError};
 
 const CHUNK: usize = 64 * 1024;
-/// Of a body of 100 MiB.
+/// Number of chunks of a body of 100 MiB.
 const CHUNKS: usize = 1600;
-/// What the sockets of both sides hold (`tcp_wmem`, `tcp_rmem`), the windows of HTTP/2 and the buffers of hyper: far
-/// less than the body.
+/// The buffers of the sockets of both sides (`tcp_wmem`, `tcp_rmem`), the windows of HTTP/2 and the
+/// buffers of hyper: much less than the body.
 const IN_FLIGHT: usize = 32 * 1024 * 1024;
 
-/// A part of a body that says when its memory is free.
+/// A part of a body that reports when its memory is freed.
 struct Counted(Vec<u8>, Arc<AtomicUsize>);
 
 impl AsRef<[u8]> for Counted {
@@ -40,7 +40,7 @@ impl Drop for Counted {
     }
 }
 
-/// A body of 100 MiB that is made while it is read.
+/// A body of 100 MiB that is generated while it is read.
 struct Large {
     left: usize,
     made: Arc<AtomicUsize>,
@@ -72,7 +72,7 @@ impl Body for Large {
     }
 }
 
-/// Lets all tasks run until a count does not change any more.
+/// Runs all tasks until a count does not change any more.
 async fn settled(count: &AtomicUsize) -> usize {
     let mut last = usize::MAX;
     loop {
@@ -124,7 +124,7 @@ async fn a_large_request_is_sent_as_the_server_takes_it() {
         let (response, ()) = tokio::join!(send(&outlet, request), check);
         assert_eq!(read(response.unwrap()).await.unwrap(), (CHUNKS * CHUNK).to_string(), "{alpn}");
         assert_eq!(made.load(Ordering::SeqCst), CHUNKS);
-        // What this process holds of the guest's memory at any moment.
+        // The guest's memory that this process holds at any moment.
         let most = most.load(Ordering::SeqCst);
         assert!(most * CHUNK <= 1024 * 1024, "{alpn}: {most} chunks at once");
     }
@@ -170,7 +170,7 @@ async fn a_stream_that_nobody_reads_does_not_stop_the_others() {
     assert_eq!(server.accepted(), 1);
 }
 
-/// A body of these frames, which does not say how long it is.
+/// A body of these frames, without a declared length.
 fn frames(frames: &[&'static str]) -> BoxedBody {
     let frames: Vec<_> = frames.iter().map(|frame| Ok(Frame::data(Bytes::from_static(frame.as_bytes())))).collect();
     StreamBody::new(futures_util::stream::iter(frames)).boxed_unsync()
@@ -267,7 +267,7 @@ async fn dropping_the_response_ends_the_request() {
     for alpn in ["http/1.1", "h2"] {
         let tls = authority.server("server.example", Valid::Now, &[alpn]);
         let server = Server::http(Some(tls), |request| async move {
-            // Answers at once, and takes in what comes.
+            // Responds immediately, and accepts the body afterwards.
             let unread = StreamBody::new(futures_util::stream::once(async move {
                 let _length = request.into_body().collect().await;
                 Ok(Frame::data(Bytes::from_static(b"done")))

@@ -1,4 +1,4 @@
-//! Servers that misbehave.
+//! Tests with servers that misbehave.
 
 use std::io;
 use std::sync::Arc;
@@ -191,7 +191,7 @@ async fn an_endless_body_ends_with_the_meter() {
     };
     assert_eq!(error, SendError::Meter(ExceededLimit::Bytes));
     assert_eq!(meter.exceeded(), Some(ExceededLimit::Bytes));
-    // The limit, less one frame at the most.
+    // At least the limit without one frame.
     assert!((700_000..1_000_000).contains(&received), "{received}");
     assert!(body.frame().await.is_none());
     eventually(|| outlet.connections() == (0, 1)).await;
@@ -212,7 +212,7 @@ async fn the_meter_counts_both_ways() {
     let response = outlet.send(request, &PoolPartition::NONE, PATIENT, Instant::now() + LONG, &meter).await.unwrap();
     assert_eq!(read(response).await.unwrap(), "12345");
     let asked = format!("POST /path HTTP/1.1\r\nhost: server.example:{}\r\n\r\n123", server.port);
-    // Of the first line of a response, the status counts.
+    // Only the status of the response line counts.
     let answered = answer.len() - " OK".len();
     assert_eq!((meter.requests(), meter.bytes()), (1, (asked.len() + answered) as u64));
 }
@@ -234,7 +234,7 @@ async fn who_refuses_and_who_is_silent_are_told_apart() {
     assert!(matches!(error, SendError::ConnectionRefused(_)), "{error:?}");
     assert!(error.details().unwrap().contains("127.0.0.1"));
     assert!(!error.to_string().contains("127.0.0.1"));
-    // TLS with a server that says nothing.
+    // TLS with a server that sends nothing.
     let silent = answering("", false).await;
     let outlet = world.outlet(&silent, 1);
     let hasty = RequestTimeouts { connect: SHORT, ..PATIENT };

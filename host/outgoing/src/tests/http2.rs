@@ -1,4 +1,4 @@
-//! Servers of HTTP/2 that misbehave, or end.
+//! Tests with HTTP/2 servers that misbehave or end.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::setup::{
 };
 use crate::{PluginClient, RequestTimeouts, SendError};
 
-/// A server of HTTP/2 that does this with each request.
+/// An HTTP/2 server that runs this function for each request.
 async fn serving<F, R>(authority: &Authority, serve: F) -> Server
 where
     F: Fn(h2::server::SendResponse<Bytes>) -> R + Clone + Send + Sync + 'static,
@@ -114,7 +114,7 @@ async fn a_head_is_bounded() {
         })
         .await;
         let error = fetch(&outlet(&authority, &server), &server, PATIENT).await.unwrap_err();
-        // h2 resets the stream of a longer one, and says no more.
+        // h2 resets the stream of a longer body without further details.
         let bounded = matches!(error, SendError::HeadTooLarge | SendError::Protocol(_));
         assert!(bounded, "{fields} fields: {error:?}");
     }
@@ -180,7 +180,7 @@ async fn what_is_in_progress_outlives_a_graceful_end() {
     let mut first = send(&outlet, get(&server.url("https", "/"))).await.unwrap();
     assert_eq!(first.body_mut().frame().await.unwrap().unwrap().into_data().unwrap(), "part ");
     end.notify_one();
-    // As soon as it knows of the end, the plugin uses another connection.
+    // As soon as the end is detected, the plugin uses another connection.
     while server.accepted() == 1 {
         let _of_the_first =
             send_within(&outlet, get(&server.url("https", "/")), RequestTimeouts { first_byte: SHORT, ..PATIENT })

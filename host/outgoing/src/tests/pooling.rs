@@ -1,4 +1,4 @@
-//! Which connections are used again, and how many there are.
+//! Tests of connection reuse and of connection limits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -108,7 +108,7 @@ async fn no_more_connections_than_the_limit() {
     let hasty = RequestTimeouts { connect: SHORT, ..PATIENT };
     let error = send_within(&outlet, get(&server.url("http", "/")), hasty).await.map(drop).unwrap_err();
     assert_eq!(error, SendError::NoConnection);
-    // Whoever waits gets the connection when it is free.
+    // The waiting request gets the connection when it is free.
     let next = {
         let (outlet, url) = (outlet.clone(), server.url("http", "/"));
         tokio::spawn(async move { read(send(&outlet, get(&url)).await.unwrap()).await.unwrap() })
@@ -131,7 +131,7 @@ async fn an_idle_connection_makes_room_for_another_origin() {
     assert_eq!((one.accepted(), two.accepted()), (3, 3));
 }
 
-/// Reads until the client closes the connection, and then says so. Answers with this first.
+/// Sends a response, reads until the client closes the connection, and then notifies the test.
 fn until_closed(
     answer: &'static [u8],
 ) -> (impl Fn(tokio::net::TcpStream, usize) -> futures_util::future::BoxFuture<'static, ()>, Arc<Semaphore>) {
@@ -244,20 +244,20 @@ async fn the_connections_of_all_plugins_together_are_bounded() {
     let world = World::narrow(2);
     let outlets: Vec<PluginClient> = (0..5).map(|_| world.outlet(&server, 8)).collect();
     let url = server.url("http", "/");
-    // Each keeps its connection, and loses it to the next plugin but one.
+    // Each plugin keeps its connection until the next plugin but one takes it.
     for outlet in outlets.iter().chain(&outlets) {
         assert_eq!(with(outlet, &url, &PoolPartition::NONE).await, "hello");
         let open: usize = outlets.iter().map(|outlet| outlet.connections().0).sum();
         assert!(open <= 2, "{open}");
     }
     assert_eq!(server.accepted(), 10);
-    // Those in use are nobody else's.
+    // Connections in use are not evicted.
     let used = [send(&outlets[0], get(&url)).await.unwrap(), send(&outlets[1], get(&url)).await.unwrap()];
     let soon = RequestTimeouts { connect: SHORT, ..PATIENT };
     let error = send_within(&outlets[2], get(&url), soon).await.map(drop).unwrap_err();
     assert_eq!(error, SendError::NoSocket);
     assert!(error.details().unwrap().contains("ulimit -n"));
-    // One that becomes idle while somebody waits is closed for it.
+    // A connection that becomes idle while another plugin waits is closed for it.
     let waiting = send(&outlets[2], get(&url));
     let [first, second] = used;
     let (answer, ended) = tokio::join!(waiting, read(first));

@@ -1,4 +1,4 @@
-//! The operator's proxy, and those that nobody asked for.
+//! Tests of the operator's proxy, and of proxies in environment variables.
 
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use super::setup::{Authority, Server, Valid, World, get, read, send, text};
 use crate::{ConnectorOptions, SendError};
 
-/// A proxy that leads everything to one server, and remembers the heads of what it was asked.
+/// A proxy that connects all requests to one server, and records the heads that it receives.
 async fn proxy(server: &Server) -> (Server, Arc<Mutex<Vec<String>>>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let heads = asked.clone();
@@ -55,7 +55,8 @@ async fn everything_goes_through_the_proxy() {
     )
     .unwrap();
     let world = World { connector, ..trusting };
-    // Nothing is opened: the operator has chosen the address of the proxy, and only the proxy knows the name.
+    // No private network is opened: the operator has chosen the address of the proxy, and only the
+    // proxy can resolve the name.
     let origins = ["https://server.example", "http://server.example", "https://forbidden.example", "http://10.0.0.1"];
     let outlet = world.outlet_to(&origins, &[], 4);
 
@@ -78,13 +79,13 @@ async fn everything_goes_through_the_proxy() {
         ]
     );
 
-    // A literal needs no proxy to be known.
+    // An IP literal is checked without the proxy.
     let error = send(&outlet, get("http://10.0.0.1/")).await.map(drop).unwrap_err();
     assert!(matches!(error, SendError::Addresses(_)), "{error:?}");
     assert_eq!(world.names.lookups.load(std::sync::atomic::Ordering::SeqCst), 0);
 }
 
-/// Set in the process that the test below starts, which has the variables of a proxy as well.
+/// Set in the process that the test below starts, which also has the proxy variables.
 const INSIDE: &str = "TOOLBAY_TEST_INSIDE";
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Servers, certificates, names and an outlet for tests.
+//! Servers, certificates, names and clients for tests.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -33,9 +33,9 @@ use crate::{
     ResponseBody, SendError,
 };
 
-/// What is expected takes much less, on any machine.
+/// Timeout for expected events, which take much less time on any machine.
 pub(crate) const LONG: Duration = Duration::from_mins(1);
-/// What is expected to run out.
+/// Timeout that is expected to expire.
 pub(crate) const SHORT: Duration = Duration::from_millis(200);
 
 pub(crate) const PATIENT: RequestTimeouts = RequestTimeouts { connect: LONG, first_byte: LONG, between_bytes: LONG };
@@ -46,13 +46,13 @@ pub(crate) fn text(text: impl Into<Bytes>) -> BoxedBody {
     Full::new(text.into()).map_err(|never: Infallible| match never {}).boxed_unsync()
 }
 
-/// A certificate as a file has it.
+/// A certificate in a file.
 fn pem(certificate: &[u8]) -> String {
     let encoded = BASE64_STANDARD.encode(certificate);
     format!("-----BEGIN CERTIFICATE-----\n{encoded}\n-----END CERTIFICATE-----\n")
 }
 
-/// When a certificate is valid.
+/// The validity of a certificate.
 #[derive(Clone, Copy)]
 pub(crate) enum Valid {
     Now,
@@ -76,7 +76,7 @@ impl Authority {
         Self { issuer: Issuer::new(params, key), file }
     }
 
-    /// TLS of a server with this name.
+    /// The TLS configuration of a server with this name.
     pub(crate) fn server(&self, name: &str, valid: Valid, alpn: &[&str]) -> Arc<ServerConfig> {
         let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         match valid {
@@ -101,7 +101,7 @@ impl Authority {
     }
 }
 
-/// Names, each with the answers that it gives one after the other. The last one stays.
+/// Names, each with a sequence of answers. The last answer repeats.
 #[derive(Default)]
 pub(crate) struct Names {
     answers: Mutex<HashMap<String, Vec<Vec<IpAddr>>>>,
@@ -128,7 +128,7 @@ impl NameResolver for Names {
     }
 }
 
-/// A server, and how many connections it has accepted.
+/// A server, and the number of connections that it has accepted.
 pub(crate) struct Server {
     pub(crate) port: u16,
     pub(crate) accepted: Arc<AtomicUsize>,
@@ -142,7 +142,7 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// A server that does this with each connection, whose number begins with 1.
+    /// A server that runs this function for each connection. Connection numbers start at 1.
     pub(crate) async fn raw<F, R>(serve: F) -> Self
     where
         F: Fn(TcpStream, usize) -> R + Send + Sync + 'static,
@@ -163,7 +163,8 @@ impl Server {
         Self { port, accepted, task }
     }
 
-    /// A server that answers requests, over TLS if there is a configuration, with the version that ALPN agreed on.
+    /// A server that responds to requests, over TLS if there is a configuration, with the HTTP
+    /// version that ALPN negotiated.
     pub(crate) async fn http<F, R>(tls: Option<Arc<ServerConfig>>, answer: F) -> Self
     where
         F: Fn(Request<Incoming>) -> R + Clone + Send + Sync + 'static,
@@ -206,7 +207,8 @@ impl Server {
     }
 }
 
-/// A connector for `server.example` and others, all of them on the loopback interface unless a test sets something else.
+/// A connector for `server.example` and other names, all of them on the loopback interface unless a
+/// test sets another address.
 pub(crate) struct World {
     pub(crate) names: Arc<Names>,
     pub(crate) connector: Arc<HttpConnector>,
@@ -229,14 +231,15 @@ impl World {
         Self { names, connector, extra_ca: options.extra_ca.clone() }
     }
 
-    /// One in which all plugins together have so many sockets.
+    /// Creates a world in which all plugins together have this many sockets.
     pub(crate) fn narrow(sockets: usize) -> Self {
         let world = Self::new();
         let connector = HttpConnector::new(&ConnectorOptions::default(), world.names.clone(), sockets).unwrap();
         Self { connector, ..world }
     }
 
-    /// An outlet to `server.example` at this server's port, which may connect to the loopback interface.
+    /// A client for `server.example` at this server's port, which can connect to the loopback
+    /// interface.
     pub(crate) fn outlet(&self, server: &Server, connections: usize) -> PluginClient {
         self.outlet_to(&[&server.url("http", ""), &server.url("https", "")], &["127.0.0.0/8"], connections)
     }
@@ -282,7 +285,8 @@ pub(crate) async fn read(response: Response<ResponseBody>) -> Result<String, Sen
     Ok(String::from_utf8(bytes.to_vec()).unwrap())
 }
 
-/// Waits for something that other tasks bring about. The machine may be slow; what never comes true fails the test.
+/// Waits for a condition that other tasks establish. The machine can be slow; the test fails if the
+/// condition never holds.
 pub(crate) async fn eventually(condition: impl Fn() -> bool) {
     let end = std::time::Instant::now() + LONG;
     while !condition() {

@@ -1,4 +1,4 @@
-//! Both versions of HTTP, and what TLS verifies.
+//! Tests of both versions of HTTP, and of TLS verification.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tokio_rustls::TlsAcceptor;
 use super::setup::{Authority, BoxedBody, Server, Valid, World, get, read, send, text};
 use crate::SendError;
 
-/// Says what arrived: version, method, target, host, and the length of the body.
+/// Responds with the received version, method, target, host, and length of the body.
 async fn mirror(request: Request<Incoming>) -> Response<BoxedBody> {
     let host = request.headers().get(header::HOST).map(|host| host.to_str().unwrap().to_owned());
     let authority = request.uri().authority().map(ToString::to_string);

@@ -1,4 +1,4 @@
-//! What is open and refused, as a table: one line a case.
+//! Open and refused addresses, as a table with one line per case.
 
 use super::*;
 use crate::choose;
@@ -7,7 +7,8 @@ fn networks(entries: &[&str]) -> Vec<AddressRange> {
     entries.iter().map(|entry| AddressRange::parse(entry).unwrap()).collect()
 }
 
-/// Cases: the address, the entries of `network_private`, and the reason, which is empty for an address that is open.
+/// Cases: the address, the entries of `network_private`, and the reason, which is empty for an
+/// address that is open.
 const CASES: &[(&str, &[&str], &str)] = &[
     // Global.
     ("8.8.8.8", &[], ""),
@@ -15,7 +16,7 @@ const CASES: &[(&str, &[&str], &str)] = &[
     ("93.184.215.14", &[], ""),
     ("2606:4700::6810:84e5", &[], ""),
     ("2a00:1450:4001::1", &[], ""),
-    // Both ends of each range of IPv4, and their neighbours.
+    // Both ends of each range of IPv4, and the addresses next to them.
     ("0.0.0.0", &[], "unspecified"),
     ("0.0.0.1", &[], "this network (0.0.0.0/8)"),
     ("0.255.255.255", &[], "this network (0.0.0.0/8)"),
@@ -126,7 +127,7 @@ const CASES: &[(&str, &[&str], &str)] = &[
     ("2606:4700::5efe:8.8.8.8", &[], ""),
     ("2606:4700::5efe:10.0.0.1", &[], "private (RFC 1918)"),
     ("2606:4700::200:5efe:10.0.0.1", &[], "private (RFC 1918)"),
-    // What the operator opens.
+    // Networks that the operator opens.
     ("10.1.2.3", &["10.0.0.0/8"], ""),
     ("10.1.2.3", &["10.1.2.3"], ""),
     ("10.1.2.4", &["10.1.2.3"], "private (RFC 1918)"),
@@ -152,7 +153,7 @@ const CASES: &[(&str, &[&str], &str)] = &[
     ("::ffff:0:10.0.0.1", &["::ffff:0:0:0/96"], "private (RFC 1918)"),
     ("2002:808:808::1", &["2002::/16"], ""),
     ("2002:a00:1::1", &["2002::/16"], "private (RFC 1918)"),
-    // Its server is 65.54.227.120, and its client 192.0.2.45.
+    // The embedded server is 65.54.227.120, and the client 192.0.2.45.
     ("2001:0:4136:e378:8000:63bf:3fff:fdd2", &["2001::/32"], "for documentation"),
     ("2001:0:4136:e378:8000:63bf:3fff:fdd2", &["2001::/32", "192.0.2.0/24"], ""),
     ("2001:0:a00:1:8000:63bf:f7f7:f7f7", &["2001::/32"], "private (RFC 1918)"),

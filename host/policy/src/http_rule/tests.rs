@@ -1,4 +1,5 @@
-//! The entries of a grant: what they mean in canonical form, and what is said about those that mean nothing.
+//! Tests of the entries of a grant: the canonical form of valid entries, and the messages for
+//! invalid ones.
 
 use serde::Deserialize;
 use toolbay_settings::toml_file;
@@ -17,7 +18,7 @@ struct Permissions {
     http: Vec<HttpRule>,
 }
 
-/// The rule of an entry, or the message about it. `entry` is TOML.
+/// Returns the rule of an entry, or the error message. `entry` is TOML.
 fn read(entry: &str) -> Result<HttpRule, String> {
     let mut grant: Grant = toml_file::parse("a.toml", &format!("[permissions]\nhttp = [{entry}]"))?;
     Ok(grant.permissions.http.remove(0))
@@ -55,7 +56,7 @@ fn entries_have_one_canonical_form() {
     }
 }
 
-/// The messages about these entries, one line each.
+/// Returns the error messages for these entries, one line each.
 fn mistakes(entries: &[&str]) -> String {
     let said = entries.iter().map(|entry| match read(entry) {
         Err(wrong) => wrong,
@@ -72,7 +73,7 @@ const ORIGINS: &[&str] = &[
     r#""""#,
     r#""ftp://example.com""#,
     r#""//example.com""#,
-    // What is not part of an origin.
+    // Parts that do not belong to an origin.
     r#""https://api.example.com/""#,
     r#""https://api.example.com/v1/?a=b""#,
     r#""https://api.example.com?a=b""#,

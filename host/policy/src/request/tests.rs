@@ -1,10 +1,10 @@
-//! What is allowed and denied, as tables: one line a case.
+//! Tables of allowed and denied requests, one case per line.
 
 use toolbay_settings::toml_file;
 
 use super::*;
 
-/// The entries of `permissions.http` in a grant.
+/// Returns the entries of `permissions.http` in a grant.
 pub(crate) fn rules(http: &str) -> Vec<HttpRule> {
     #[derive(serde::Deserialize)]
     struct Permissions {
@@ -13,7 +13,8 @@ pub(crate) fn rules(http: &str) -> Vec<HttpRule> {
     toml_file::read::<Permissions>(http).unwrap_or_else(|wrong| panic!("{wrong}")).http
 }
 
-/// The origin and the rule of an allowed request, or the reason of a denied one in one word.
+/// Returns the origin and the rule of an allowed request, or the reason for a denied one in one
+/// word.
 fn verdict(request: HttpRequest<'_>, rules: &[HttpRule]) -> String {
     match request.check(rules) {
         Ok(AllowedRequest { origin, rule }) => format!("{origin} by {rule}"),
@@ -22,7 +23,7 @@ fn verdict(request: HttpRequest<'_>, rules: &[HttpRule]) -> String {
     }
 }
 
-/// Checks every case, and reports all that differ.
+/// Checks every case and reports all differences.
 fn table<T: std::fmt::Debug + Copy>(cases: &[(T, &str)], verdict: impl Fn(T) -> String) {
     let differ: Vec<String> = cases
         .iter()
@@ -33,7 +34,7 @@ fn table<T: std::fmt::Debug + Copy>(cases: &[(T, &str)], verdict: impl Fn(T) -> 
     assert!(differ.is_empty(), "{}", differ.join("\n"));
 }
 
-/// The grant of the authorities.
+/// The grant for [`AUTHORITIES`].
 const HTTP: &str = r#"http = [
     "https://api.example.com",
     "https://*.example.org",
@@ -45,9 +46,9 @@ const HTTP: &str = r#"http = [
     "https://a_b.example:444",
 ]"#;
 
-/// Authorities over https, and what is decided. A number is the index of an entry in [`HTTP`].
+/// Authorities over https, and the expected verdict. A number is the index of an entry in [`HTTP`].
 const AUTHORITIES: &[(&str, &str)] = &[
-    // Spellings of a host that is allowed.
+    // Spellings of an allowed host.
     ("api.example.com", "https://api.example.com by 0"),
     ("API.Example.COM", "https://api.example.com by 0"),
     ("api.example.com.", "https://api.example.com by 0"),
@@ -56,7 +57,7 @@ const AUTHORITIES: &[(&str, &str)] = &[
     ("ａｐｉ.example.com", "https://api.example.com by 0"),
     ("api\u{ad}.example.com", "https://api.example.com by 0"),
     ("a_b.example:444", "https://a_b.example:444 by 7"),
-    // Names that resemble one that is allowed.
+    // Names that resemble an allowed one.
     ("example.com", "Host"),
     ("api.example.com.evil.example", "Host"),
     ("evil-api.example.com", "Host"),
@@ -67,7 +68,7 @@ const AUTHORITIES: &[(&str, &str)] = &[
     ("аpi.example.com", "Host"),
     ("evil.example", "Host"),
     ("com", "Host"),
-    // Names below a name.
+    // Subdomains.
     ("a.example.org", "https://a.example.org by 1"),
     ("a.b.example.org", "https://a.b.example.org by 1"),
     ("A.EXAMPLE.ORG.", "https://a.example.org by 1"),
@@ -92,7 +93,7 @@ const AUTHORITIES: &[(&str, &str)] = &[
     ("a\u{202e}b.example.org", "Name"),
     ("\u{ad}", "Empty"),
     ("\u{fffd}.example.org", "Name"),
-    // Characters that look like dots and other ASCII.
+    // Characters that look like dots or other ASCII.
     ("api。example。com", "Dot"),
     ("api．example.com", "Dot"),
     ("api.example｡com", "Dot"),
@@ -109,7 +110,8 @@ const AUTHORITIES: &[(&str, &str)] = &[
     ("..", "EmptyLabel"),
     ("a..example.org", "EmptyLabel"),
     ("api.example.com..", "EmptyLabel"),
-    // Ports: as in the URL standard, leading zeros mean nothing, and no digits are the default.
+    // Ports. As in the URL standard, leading zeros are ignored, and a port without digits is the
+    // default.
     ("api.example.com:", "https://api.example.com by 0"),
     ("api.example.com:0443", "https://api.example.com by 0"),
     ("localhost:8443", "https://localhost:8443 by 5"),
@@ -135,7 +137,7 @@ const AUTHORITIES: &[(&str, &str)] = &[
     ("api.example.com:443a", "Port"),
     (":443", "Empty"),
     (":", "Empty"),
-    // User information and what a parser may take for the end of a host.
+    // User information, and characters that a parser may interpret as the end of a host.
     ("api.example.com@evil.example", "Userinfo"),
     ("user@api.example.com", "Userinfo"),
     ("user:password@api.example.com", "Userinfo"),
@@ -172,7 +174,7 @@ const AUTHORITIES: &[(&str, &str)] = &[
     ("a!b.example.org", "Name"),
     ("a,b.example.org", "Name"),
     ("a\"b.example.org", "Name"),
-    // IPv4 in every spelling.
+    // IPv4 addresses in every spelling.
     ("93.184.215.14", "https://93.184.215.14 by 4"),
     ("93.184.215.14.", "https://93.184.215.14 by 4"),
     ("0x5d.184.215.14", "https://93.184.215.14 by 4"),
@@ -235,7 +237,7 @@ const AUTHORITIES: &[(&str, &str)] = &[
     ("[v1.fe80]", "Address"),
 ];
 
-/// What is decided about an authority over https.
+/// Returns the verdict on an authority over https.
 fn at(authority: &str) -> String {
     verdict(HttpRequest { scheme: "https", authority, method: "GET", path_with_query: "/" }, &rules(HTTP))
 }
@@ -355,7 +357,7 @@ fn methods_and_paths() {
         (("GET", "a", "/../../v1/../secret"), "Path"),
         (("GET", "a", "/files/."), first),
         (("GET", "a", "/files/.."), "Path"),
-        // Encodings that could hide one.
+        // Encodings that could hide a dot segment.
         (("GET", "a", "/v1/%2e%2e/secret"), "ConcealedPath"),
         (("GET", "a", "/v1/%2E./secret"), "ConcealedPath"),
         (("GET", "a", "/v1/..%2fsecret"), "ConcealedPath"),
@@ -372,7 +374,7 @@ fn methods_and_paths() {
         (("GET", "b", "/%2e%2e"), "ConcealedPath"),
         (("GET", "c", "/%2e%2e/%5c"), fourth),
         (("GET", "c", "/\\x"), fourth),
-        // No path of a request.
+        // Texts that are not request paths.
         (("GET", "c", "x"), "MalformedPath"),
         (("GET", "c", "@evil.example/"), "MalformedPath"),
         (("GET", "c", "https://evil.example/"), "MalformedPath"),
@@ -491,7 +493,8 @@ fn what_would_allow_a_denied_request_allows_no_other_method_and_no_other_path() 
             }
         }
     }
-    // All methods or all paths of an entry are not those of what it lacks.
+    // The suggestion names one method and one path, even if the entry allows all methods or all
+    // paths.
     for (entry, method, path, remedy) in [
         (
             r#"{ origin = "https://a.example.org", methods = ["GET"] }"#,

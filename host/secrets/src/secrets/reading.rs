@@ -1,42 +1,45 @@
-//! Ways to read a text in which a secret may be written otherwise: without line ends, unescaped, percent-decoded.
+//! Decoded readings of a text that may contain an encoded secret: without line ends, unescaped,
+//! percent-decoded.
 //!
-//! A writer is free in what it escapes and how (`&`, `\u0026`, `%26`), so no list of spellings is complete. A reading
-//! undoes the escapes, whichever they are, and knows where in the text each of its bytes stands.
+//! Writers differ in the characters that they escape and in the form (`&`, `\u0026`, `%26`), so no
+//! list of spellings is complete. A reading decodes all escapes and maps each decoded byte to its
+//! position in the text.
 
 use std::ops::Range;
 
-/// A way to read a text.
+/// Method of decoding a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextReading {
-    /// Without line feeds, carriage returns and tabs: long lines may have been wrapped.
+    /// Removes line feeds, carriage returns and tabs: long lines may have been wrapped.
     Unwrapped,
-    /// Escapes with a backslash undone, as in JSON and in the literals of most languages: `\/`, `\u0026`, `\x26`.
+    /// Decodes backslash escapes, as in JSON and in the literals of most languages: `\/`, `\u0026`,
+    /// `\x26`.
     Unescaped,
-    /// Percent-encoding undone (RFC 3986), in either case.
+    /// Decodes percent-encoding (RFC 3986), with digits in either case.
     Percent,
 }
 
-/// What a text starts with, and how many bytes of it that are.
+/// Next piece of a text, with its length in bytes.
 enum TextPiece {
-    /// These bytes stand for themselves.
+    /// Bytes without an escape.
     Plain(usize),
-    /// So many bytes stand for this.
+    /// Escape, with the character that it encodes.
     Coded(usize, DecodedCharacter),
 }
 
-/// At most one character, as bytes.
+/// Decoded character, as bytes. Empty if the escape is only removed.
 struct DecodedCharacter {
     bytes: [u8; 4],
     count: usize,
 }
 
 impl TextReading {
-    /// Whether any byte of `text` may stand for something else.
+    /// Returns whether `text` may contain encoded bytes.
     pub(super) fn applies(self, text: &[u8]) -> bool {
         text.iter().any(|byte| self.marks(*byte))
     }
 
-    /// The text as it is read.
+    /// Decodes the text.
     pub(super) fn read(self, text: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(text.len());
         let mut rest = text;
@@ -56,10 +59,11 @@ impl TextReading {
         out
     }
 
-    /// Replaces each range of what is read by the range of `text` that it stands for. They are sorted, do not overlap and
-    /// are not empty.
+    /// Maps each range of the decoded text to the corresponding range of `text`. The ranges are
+    /// sorted, do not overlap and are not empty.
     pub(super) fn locate<'a>(self, text: &[u8], mut ranges: impl Iterator<Item = &'a mut Range<usize>>) {
-        // Where the next piece is in the text and in what is read, and where the current range starts in the text.
+        // `at` and `read` are the positions of the next piece in the text and in the decoded text.
+        // `start` is the start of the current range in the text.
         let (mut at, mut read, mut start) = (0, 0, None);
         let mut current = ranges.next();
         while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty() && current.is_some()) {
@@ -68,7 +72,7 @@ impl TextReading {
                 TextPiece::Coded(length, decoded) => (length, decoded.count, false),
             };
             while let Some(range) = current.as_mut() {
-                // Each plain byte has a place of its own; an escape is one place.
+                // A range can start or end within plain bytes, but not within an escape.
                 if start.is_none() && range.start < read + count {
                     start = Some(if plain { at + (range.start - read) } else { at });
                 }
@@ -81,12 +85,12 @@ impl TextReading {
         }
     }
 
-    /// The length of `text` without an escape at its end that may go on behind it.
+    /// Returns the length of `text` without an escape at its end that may be incomplete.
     pub(super) fn whole(self, text: &[u8]) -> usize {
         let near = text.len().saturating_sub(LONGEST);
         let marked = |at: &usize| text.get(*at).is_some_and(|byte| self.marks(*byte));
         match (near..text.len()).rfind(marked) {
-            // Of a run of backslashes any can be the first of an escape.
+            // In a run of backslashes, each can be the first of an escape.
             Some(last) if self != Self::Unwrapped => {
                 text.get(..last).unwrap_or_default().iter().rposition(|byte| !self.marks(*byte)).map_or(0, |at| at + 1)
             }
@@ -102,7 +106,7 @@ impl TextReading {
         }
     }
 
-    /// What `text`, which is not empty, starts with.
+    /// Returns the first piece of `text`, which must not be empty.
     fn piece(self, text: &[u8]) -> TextPiece {
         match text.iter().position(|byte| self.marks(*byte)) {
             None => TextPiece::Plain(text.len()),
@@ -112,7 +116,7 @@ impl TextReading {
                     Self::Unescaped => unescape(text),
                     Self::Percent => digits(text, 1, 2).map(|byte| (3, DecodedCharacter::byte(byte))),
                 };
-                // What is no escape stands for itself.
+                // A marker that starts no valid escape is a plain byte.
                 coded.map_or(TextPiece::Plain(1), |(length, decoded)| TextPiece::Coded(length, decoded))
             }
             Some(plain) => TextPiece::Plain(plain),
@@ -120,7 +124,7 @@ impl TextReading {
     }
 }
 
-/// The longest escape is a pair of surrogates, `\ud83d\ude00`.
+/// Maximum length of an escape, in bytes: a surrogate pair, `\ud83d\ude00`.
 const LONGEST: usize = 12;
 
 impl DecodedCharacter {
@@ -136,7 +140,8 @@ impl DecodedCharacter {
     }
 }
 
-/// What the escape at the start of `text` stands for, and its length; `None` if it is none.
+/// Decodes the escape at the start of `text`. Returns its length and the character; `None` if it is
+/// invalid.
 fn unescape(text: &[u8]) -> Option<(usize, DecodedCharacter)> {
     let simple = |byte: u8| Some((2, DecodedCharacter { bytes: [byte, 0, 0, 0], count: 1 }));
     match *text.get(1)? {
@@ -163,7 +168,7 @@ fn unescape(text: &[u8]) -> Option<(usize, DecodedCharacter)> {
     }
 }
 
-/// The number that `count` hexadecimal digits from `at` on are.
+/// Parses `count` hexadecimal digits that start at `at`.
 fn digits(text: &[u8], at: usize, count: usize) -> Option<u32> {
     let digits = text.get(at..at + count).filter(|digits| !digits.is_empty())?;
     digits.iter().try_fold(0, |number, digit| Some(number * 16 + char::from(*digit).to_digit(16)?))

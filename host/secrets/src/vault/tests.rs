@@ -1,4 +1,4 @@
-//! What calls of different callers get, at different times.
+//! Tests the secrets of calls by different callers, before and after changes.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -21,7 +21,7 @@ fn secret(name: &str, source: SecretSource, is_carried: bool) -> SecretSpec {
 fn put(folder: &Path, path: &str, text: &str) {
     let path = folder.join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    // As the book says: written elsewhere, then renamed.
+    // Follow the documentation: write the file elsewhere, then rename it.
     let part = path.with_extension("part");
     fs::write(&part, text).unwrap();
     fs::set_permissions(&part, Permissions::from_mode(0o600)).unwrap();
@@ -33,7 +33,7 @@ fn vault(folder: &Path, secrets: Vec<SecretSpec>) -> SecretVault {
     SecretVault::new("acme.toml", folder, secrets, fixed).unwrap()
 }
 
-/// What a request to `url` carries in the headers `x-…`, in order.
+/// Returns the headers `x-…` that a request to `url` carries, in order.
 fn sent(opened: &CallSecrets, url: &str) -> Result<Vec<String>, WithheldCredential> {
     let mut request = Request::builder().uri(url).body(()).unwrap();
     opened.add_to(&mut request, &origin(url))?;
@@ -119,7 +119,7 @@ async fn a_call_keeps_its_value_and_the_next_one_gets_the_new_one() {
         (sent(&running, SITE).unwrap(), running.secrets.scrub("value-one")),
         (vec!["Bearer value-one".to_owned()], "[secret:token]".into())
     );
-    // What is unchanged is not made again.
+    // Unchanged secrets are not rebuilt.
     assert!(Arc::ptr_eq(&next, &vault.open(None).await.unwrap()));
     put(root.path(), "token", "bad\nvalue of a header");
     assert_eq!(

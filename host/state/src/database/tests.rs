@@ -1,4 +1,4 @@
-//! The database under everything that a guest can do to it.
+//! Tests the database with every operation that guests can perform.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::version::ValueVersion;
 
 const AMPLE: StateQuota = StateQuota { size: ByteSize::mib(64), keys: 100_000 };
 
-/// A payer with this many bytes.
+/// Payer with this many bytes.
 #[derive(Debug, Default)]
 struct Purse {
     bytes: AtomicUsize,
@@ -35,7 +35,7 @@ impl WorkPayer for Purse {
     }
 }
 
-/// A bucket of a database, with a quota.
+/// Bucket of a database, with a quota.
 #[derive(Clone)]
 struct Kept {
     database: StateDatabase,
@@ -74,7 +74,7 @@ fn kept(database: &StateDatabase, quota: StateQuota) -> Kept {
     Kept { database: database.clone(), bucket: bucket("notes", None, ""), quota }
 }
 
-/// What each owner is said to keep is what its buckets have.
+/// Checks that the reported usage of each owner equals the content of its buckets, and returns it.
 async fn audited(database: &StateDatabase) -> Vec<OwnerUsage> {
     let holdings = database.holdings().await.unwrap();
     for holding in &holdings {
@@ -365,7 +365,7 @@ async fn calls_that_are_cancelled_leave_whole_changes_or_none() {
             task.abort();
         }
     }
-    // A change goes after those that wait.
+    // A change is applied after the queued ones.
     notes.set("last", b"").await.unwrap();
     audited(&notes.database).await;
     for n in 0..200 {
@@ -381,7 +381,7 @@ async fn a_database_that_nobody_uses_is_left_to_the_next_process() {
     let folder = tempfile::tempdir().unwrap();
     let (first, second) = (kept(&database(&folder), AMPLE), kept(&database(&folder), AMPLE));
     first.set("a", b"1").await.unwrap();
-    // Waits until the first one has closed it.
+    // Waits until the first process has closed the database.
     assert_eq!(second.get("a").await.unwrap(), b"1");
     second.set("a", b"2").await.unwrap();
     assert_eq!(first.get("a").await.unwrap(), b"2");
@@ -440,7 +440,7 @@ async fn a_damaged_file_fails_operations_and_nothing_else() {
             notes.set(&n.to_string(), &[n; 3_000]).await.unwrap();
         }
     }
-    // The handle is gone, and its thread closes the file.
+    // The handle is dropped, and the thread closes the file.
     let size = loop {
         if let Ok(opened) = file::open(&folder.path().join("state")) {
             drop(opened);

@@ -1,4 +1,4 @@
-//! Reads cargo's progress from the bar that it draws.
+//! Reads cargo's progress from its progress bar.
 
 use std::io::{BufRead as _, BufReader, IsTerminal as _, Write as _};
 use std::process::{Command, Stdio};
@@ -7,23 +7,24 @@ use std::thread;
 use anstream::adapter::strip_str;
 use anyhow::{Context, Result};
 
-/// Width of cargo's bar, wide enough for the numbers whatever the size of the terminal.
+/// Width of cargo's progress bar, in columns. It is wide enough for the numbers and does not depend
+/// on the terminal.
 const WIDTH: &str = "80";
 
-/// Beginnings of lines that repeat what the numbers say.
+/// Prefixes of cargo's messages that only repeat the progress.
 const PASSING: [&str; 6] = ["Compiling", "Building", "Fresh", "Finished", "Downloaded", "Locking"];
 
 /// The progress of a build. Cargo also counts build scripts and crates that are up to date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Crates that are compiled or up to date.
+    /// Number of crates that are compiled or up to date.
     pub done: u64,
-    /// All crates.
+    /// Total number of crates.
     pub total: u64,
 }
 
-/// Runs cargo, passes each line of its standard output to `read`, and reports its progress to `watch`. The rest of
-/// cargo's messages goes to standard error. Returns whether cargo succeeded.
+/// Runs cargo, passes each line of its standard output to `read`, and reports its progress to
+/// `watch`. Forwards cargo's other messages to standard error. Returns whether cargo succeeded.
 pub(super) fn watch(
     cargo: &mut Command,
     watch: &mut dyn FnMut(Progress),
@@ -40,7 +41,7 @@ pub(super) fn watch(
     thread::scope(|scope| {
         scope.spawn(|| stdout.lines().map_while(Result::ok).for_each(|line| read(&line)));
         let (mut piece, mut last) = (Vec::new(), None);
-        // Cargo redraws the bar in place: the end of one drawing is the beginning of the next.
+        // Cargo redraws the bar in place, so a carriage return separates two drawings.
         while stderr.read_until(b'\r', &mut piece).context("failed to read what cargo wrote")? > 0 {
             for line in String::from_utf8_lossy(&piece).split(['\r', '\n']) {
                 match progress(line) {
@@ -69,7 +70,7 @@ fn progress(line: &str) -> Option<Progress> {
     Some(Progress { done: done.parse().ok()?, total: total.parse().ok()? })
 }
 
-/// Whether a waiting person should see this line.
+/// Returns whether a line contains more than progress, so that the user should see it.
 fn is_news(line: &str) -> bool {
     let line = strip_str(line).to_string();
     let bare = line.trim();

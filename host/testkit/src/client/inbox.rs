@@ -1,4 +1,4 @@
-//! Keeps the messages from the server until they are requested.
+//! Buffers the messages from the server until they are requested.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::message::Arrived;
 use crate::{DEADLINE, LIST_CHANGED};
 
-/// A line from the server: a message, or why it is not one.
+/// A line from the server: a message, or the reason why it is not a valid message.
 type Read = Arrived<Result<Value, String>>;
 
-/// Messages in the order in which they came.
+/// Messages in the order in which they arrived.
 #[derive(Debug)]
 pub(super) struct Inbox {
     arriving: Receiver<Read>,
@@ -33,7 +33,8 @@ impl Inbox {
         self.wait_until(Instant::now() + DEADLINE, fits)?.ok_or_else(nothing)
     }
 
-    /// The same, but waits until `deadline` at most; `None` if the message has not come by then.
+    /// Like [`wait_for`](Self::wait_for), but returns `None` if no message matches until
+    /// `deadline`.
     pub(super) fn wait_until(
         &mut self,
         deadline: Instant,
@@ -52,19 +53,19 @@ impl Inbox {
         Ok(None)
     }
 
-    /// The next new message. Those that were kept stay.
+    /// Waits for the next new message. Buffered messages stay.
     pub(super) fn next(&mut self) -> Result<Arrived<Value>> {
         self.next_until(Instant::now() + DEADLINE)?.ok_or_else(nothing)
     }
 
-    /// Removes the kept messages that match.
+    /// Removes and returns the buffered messages that match.
     pub(super) fn take_kept(&mut self, fits: impl Fn(&Value) -> bool) -> Vec<Value> {
         let (taken, kept) = self.kept.drain(..).partition(|arrived: &Arrived<Value>| fits(&arrived.what));
         self.kept = kept;
         taken.into_iter().map(|arrived| arrived.what).collect()
     }
 
-    /// All remaining messages, after the end of the output.
+    /// Removes and returns all remaining messages, after the end of the output.
     pub(super) fn rest(&mut self) -> Result<Vec<Value>> {
         let mut all: Vec<Value> = self.kept.drain(..).map(|arrived| arrived.what).collect();
         for arrived in self.arriving.try_iter() {
@@ -73,7 +74,7 @@ impl Inbox {
         Ok(all)
     }
 
-    /// `None` if there is none by then.
+    /// Waits for the next new message. Returns `None` if none arrives until `deadline`.
     fn next_until(&mut self, deadline: Instant) -> Result<Option<Arrived<Value>>> {
         match self.arriving.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(Arrived { what, at }) => {

@@ -1,4 +1,4 @@
-//! Records the requests of a connection, and whether each got exactly one response.
+//! Records the requests of a connection and checks that each gets exactly one response.
 
 use std::collections::HashMap;
 use std::sync::mpsc::Sender;
@@ -10,10 +10,10 @@ use super::event::Event;
 use crate::message::{self, Arrived};
 use crate::signal::Signal;
 
-/// The number of faults that are described. Further ones are only counted.
+/// Maximum number of faults that are described. Further faults are only counted.
 const DESCRIBED: usize = 20;
 
-/// Requests, responses and faults.
+/// The recorded requests, responses and faults of a connection.
 #[derive(Debug, Default)]
 pub struct Books {
     state: Signal<State>,
@@ -23,7 +23,7 @@ pub struct Books {
 struct State {
     asked: u64,
     answered: u64,
-    /// The open requests, by id.
+    /// The pending requests, by id.
     open: HashMap<u64, Open>,
     garbage: Garbage,
     faults: Faults,
@@ -33,23 +33,23 @@ struct State {
 #[derive(Debug)]
 struct Open {
     to: Sender<Event>,
-    /// It was cancelled: a response is allowed but not required.
+    /// If set, the request was cancelled: a response is allowed but not required.
     cancelled: bool,
 }
 
-/// Invalid lines that were sent.
+/// The number of invalid lines that were sent, and of the errors that the server returned for them.
 #[derive(Debug, Default)]
 struct Garbage {
     sent: u64,
     answered: u64,
 }
 
-/// Events that should not have happened.
+/// Violations of the protocol by the server.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
-    /// How many there were.
+    /// Total number of faults.
     pub count: u64,
-    /// Descriptions of the first ones.
+    /// Descriptions of the first faults.
     pub first: Vec<String>,
 }
 
@@ -79,13 +79,14 @@ impl Books {
     pub(super) fn ended(&self) {
         self.state.read(|state| {
             for open in state.open.values() {
-                // A caller that was dropped need not know.
+                // If the caller was dropped, the event is discarded.
                 drop(open.to.send(Event::Gone));
             }
         });
     }
 
-    /// Processes a message from the server. Returns it if it belongs to no caller's request.
+    /// Processes a message from the server. Returns the message if it belongs to no caller's
+    /// request.
     pub(super) fn came(&self, message: Value, at: Instant) -> Option<Value> {
         self.state.update(|state| state.came(message, at))
     }
@@ -104,22 +105,22 @@ impl Books {
         self.state.update(|state| state.faults.add(what));
     }
 
-    /// The faults so far.
+    /// Returns the faults so far.
     pub fn faults(&self) -> Faults {
         self.state.read(|state| state.faults.clone())
     }
 
-    /// The number of requests.
+    /// Returns the number of requests.
     pub fn asked(&self) -> u64 {
         self.state.read(|state| state.asked)
     }
 
-    /// The number of responses.
+    /// Returns the number of responses.
     pub fn answered(&self) -> u64 {
         self.state.read(|state| state.answered)
     }
 
-    /// The requests that should have got a response and did not.
+    /// Returns the ids of the requests that have no response and were not cancelled.
     pub fn unanswered(&self) -> Vec<u64> {
         self.state.read(|state| {
             let open = state.open.iter().filter(|(_, open)| !open.cancelled);
@@ -129,7 +130,8 @@ impl Books {
         })
     }
 
-    /// Waits until every invalid line has got its error. Returns the number of those that have not.
+    /// Waits until the server has returned an error for every invalid line. Returns the number of
+    /// missing errors after at most `patience`.
     pub fn garbage_unanswered(&self, patience: Duration) -> u64 {
         self.state.wait_until(patience, |state| state.garbage.sent <= state.garbage.answered);
         self.state.read(|state| state.garbage.sent - state.garbage.answered)
@@ -137,14 +139,14 @@ impl Books {
 }
 
 impl State {
-    /// Delivers responses and progress to their callers.
+    /// Delivers a response or a progress notification to its caller. Returns any other message.
     fn came(&mut self, message: Value, at: Instant) -> Option<Value> {
         match (message.get("id").and_then(Value::as_u64), message.get("method").and_then(Value::as_str)) {
             (Some(id), None) => {
                 let Some(open) = self.open.remove(&id) else { return Some(message) };
                 self.answered += 1;
                 match message::answer(message) {
-                    // A caller that was dropped does not want it.
+                    // If the caller was dropped, the response is discarded.
                     Ok(what) => drop(open.to.send(Event::Answer(id, Arrived { what, at }))),
                     Err(error) => self.faults.add(&format!("request {id}: {error:#}")),
                 }
@@ -161,7 +163,7 @@ impl State {
         None
     }
 
-    /// Whether the server may send this message although it belongs to no caller's request.
+    /// Checks whether the server may send a message that belongs to no caller's request.
     fn judge(&mut self, message: &Value) -> Result<(), String> {
         match (message.get("id").and_then(Value::as_u64), message.get("method").and_then(Value::as_str)) {
             (Some(id), None) => {
@@ -169,7 +171,8 @@ impl State {
                 Err(format!("request {id} was answered {when}: {message}"))
             }
             (None, Some("notifications/progress")) => Err(format!("progress of a request that is not open: {message}")),
-            // Log messages of plugins. The session receives those from `info` on, because it has not set another level.
+            // Log messages of plugins. The session receives those of level `info` and above,
+            // because it has not set another level.
             (None, Some("notifications/message"))
                 if message.pointer("/params/logger").is_some_and(Value::is_string) =>
             {
@@ -188,7 +191,7 @@ impl Faults {
     fn add(&mut self, what: &str) {
         self.count += 1;
         if self.first.len() < DESCRIBED {
-            // A description of a megabyte cannot be right.
+            // Descriptions are truncated, because a message may have any size.
             self.first.push(what.chars().take(600).collect());
         }
     }

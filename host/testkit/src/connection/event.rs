@@ -1,14 +1,15 @@
-//! What a caller receives.
+//! The events that a caller receives.
 
 use crate::message::{Answer, Arrived};
 
 /// An event for a caller.
 #[derive(Debug)]
 pub enum Event {
-    /// A response arrived.
+    /// The response to the request with this id.
     Answer(u64, Arrived<Answer>),
-    /// The guest that runs this call has reported that it is running.
+    /// A progress notification for the request with this id. The guest that runs the call has
+    /// started.
     Progress(u64),
-    /// The server has ended.
+    /// The server has exited.
     Gone,
 }

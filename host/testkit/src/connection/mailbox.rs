@@ -1,4 +1,4 @@
-//! Receives the responses to one caller's requests.
+//! Sends the requests of one caller and receives the responses.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
@@ -12,7 +12,7 @@ use crate::DEADLINE;
 use crate::message::{self, Answer, Arrived};
 use crate::process::Process;
 
-/// One caller's requests and their events.
+/// The requests of one caller and the events for them.
 #[derive(Debug)]
 pub struct Mailbox<'a> {
     process: &'a Process,
@@ -32,12 +32,12 @@ impl<'a> Mailbox<'a> {
         self.request_with(method, |_| params.clone())
     }
 
-    /// Sends a call of a tool and returns its id.
+    /// Sends a tool call and returns its request id.
     pub fn call(&self, tool: &str, arguments: &Value) -> Result<u64> {
         self.request_with("tools/call", |_| message::call(tool, arguments, None))
     }
 
-    /// The same, with a progress token.
+    /// Like [`call`](Self::call), but with a progress token, which is the request id.
     pub fn call_with_progress(&self, tool: &str, arguments: &Value) -> Result<u64> {
         self.request_with("tools/call", |id| message::call(tool, arguments, Some(id)))
     }
@@ -48,12 +48,12 @@ impl<'a> Mailbox<'a> {
         Ok(id)
     }
 
-    /// The next event; `None` if there is none until `deadline`.
+    /// Waits for the next event. Returns `None` if there is none until `deadline`.
     pub fn next(&self, deadline: Instant) -> Option<Event> {
         self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()
     }
 
-    /// Waits for the response to a request. Drops all events before it.
+    /// Waits for the response to a request. Discards all events before it.
     pub fn answer(&self, id: u64) -> Result<Arrived<Answer>> {
         let deadline = Instant::now() + DEADLINE;
         loop {
@@ -71,7 +71,8 @@ impl<'a> Mailbox<'a> {
         self.answer(self.call(tool, arguments)?)
     }
 
-    /// Waits until a guest reports that it is running. Its response must not arrive first.
+    /// Waits until the guest that runs a call reports progress. Fails if the response arrives
+    /// first.
     pub fn begun(&self, id: u64) -> Result<()> {
         let deadline = Instant::now() + DEADLINE;
         loop {
@@ -84,7 +85,7 @@ impl<'a> Mailbox<'a> {
         }
     }
 
-    /// The names of the currently offered tools, from all pages.
+    /// Returns the names of the currently listed tools, from all pages.
     pub fn tools(&self) -> Result<Vec<String>> {
         message::pages(|params| Ok(self.answer(self.request("tools/list", &params)?)?.what?))
             .map(|tools| message::names(&tools))

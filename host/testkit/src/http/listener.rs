@@ -1,4 +1,4 @@
-//! A server over HTTP, for any client.
+//! A server process that listens on HTTP, for any client.
 
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ use crate::process::Process;
 /// The server's log message before its address, up to the scheme.
 const LISTENING: &str = "listening on http";
 
-/// A running `toolbay serve --http`. Dropping it kills it.
+/// A running `toolbay serve --http`. Dropping it kills the server.
 #[derive(Debug)]
 pub struct Listener {
     /// The server's process.
@@ -24,7 +24,8 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Starts a command, which must listen on a port of its choice.
+    /// Starts a command and waits until it listens. Reads the address from the log, because the
+    /// server selects the port.
     pub fn start(mut command: Command) -> Result<Self> {
         let log = Log::default();
         let process = Process::start(command.stdin(Stdio::null()), |_| (), log.hear())?;
@@ -37,7 +38,7 @@ impl Listener {
         }
     }
 
-    /// The URL at which it serves MCP.
+    /// Returns the URL of the MCP endpoint.
     pub fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
     }

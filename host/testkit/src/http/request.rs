@@ -1,13 +1,13 @@
-//! A request, as a server of a test reads it.
+//! Reads HTTP requests, for servers that tests implement.
 
 use std::io::{self, BufRead};
 
-/// Reads a request of HTTP/1.1: its head without the empty line, and its body, whose length is declared. `None` if the
-/// connection ended instead.
+/// Reads an HTTP/1.1 request: the head without the empty line, and the body, whose length the head
+/// declares. Returns `None` if the connection ended before a request.
 ///
 /// # Errors
 ///
-/// Reading failed, or the connection ended in the body.
+/// Fails if reading fails or the connection ends within the body.
 pub fn read_request(reader: &mut impl BufRead) -> io::Result<Option<(String, Vec<u8>)>> {
     let (mut head, mut length) = (String::new(), 0);
     loop {

@@ -1,4 +1,4 @@
-//! An HTTP response, unprocessed.
+//! HTTP responses whose body is read on demand.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -8,23 +8,23 @@ use serde_json::Value;
 
 use crate::message;
 
-/// A response whose body has not been read.
+/// A response whose head has been read and whose body has not.
 #[derive(Debug)]
 pub struct Response {
-    /// The status.
+    /// The status code.
     pub status: u16,
     headers: Vec<(String, String)>,
     reader: BufReader<TcpStream>,
     chunked: bool,
     length: Option<usize>,
-    /// The part of the event stream that has arrived.
+    /// The text of the body that has been read and not yet been parsed.
     text: String,
     /// The id of the last event that had one.
     pub id: Option<String>,
 }
 
 impl Response {
-    /// Reads the head of the response that arrives on a connection.
+    /// Reads the head of the response from a connection.
     pub fn read(stream: TcpStream) -> Self {
         let mut reader = BufReader::new(stream);
         let mut line = || {
@@ -46,17 +46,17 @@ impl Response {
         response
     }
 
-    /// A header, by its name in lower case.
+    /// Returns the value of a header, by its name in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether the body is a stream of events.
+    /// Returns whether the body is an event stream.
     pub fn is_stream(&self) -> bool {
         self.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"))
     }
 
-    /// The whole body.
+    /// Reads the whole body.
     pub fn text(mut self) -> String {
         if self.chunked {
             while self.chunk() {}
@@ -67,18 +67,19 @@ impl Response {
         String::from_utf8(bytes).unwrap()
     }
 
-    /// The body as JSON.
+    /// Reads the whole body as JSON.
     pub fn json(self) -> Value {
         let text = self.text();
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text:?}"))
     }
 
-    /// The message that responds to the request, from either kind of body.
+    /// Reads the whole body, JSON or an event stream, and returns the last message, which is the
+    /// response.
     pub fn answer(self) -> Value {
         self.messages().pop_back().unwrap()
     }
 
-    /// Every message of the response, up to its end.
+    /// Reads all messages of the response, up to its end.
     pub fn messages(mut self) -> VecDeque<Value> {
         if !self.is_stream() {
             return [self::read(self.text().as_bytes())].into();
@@ -90,7 +91,7 @@ impl Response {
         messages
     }
 
-    /// The next message of a stream; `None` at its end.
+    /// Reads the next message of an event stream. Returns `None` at the end.
     #[allow(clippy::should_implement_trait, reason = "what comes later can be read in other ways")]
     pub fn next(&mut self) -> Option<Value> {
         loop {
@@ -102,7 +103,8 @@ impl Response {
         }
     }
 
-    /// The next event of a stream: its kind and its data. A comment has neither.
+    /// Reads the next event of an event stream and returns its type and data. Both are empty for a
+    /// comment. Returns `None` at the end.
     pub fn event(&mut self) -> Option<(String, String)> {
         loop {
             if let Some(end) = self.text.find("\n\n") {
@@ -120,7 +122,7 @@ impl Response {
         }
     }
 
-    /// Reads one chunk; false at the end.
+    /// Reads one chunk. Returns false at the end.
     fn chunk(&mut self) -> bool {
         let mut line = String::new();
         if self.reader.read_line(&mut line).unwrap_or_else(|error| panic!("nothing comes: {error}")) == 0 {
@@ -139,7 +141,7 @@ impl Response {
     }
 }
 
-/// A message from the server, which must be valid.
+/// Parses a message from the server. Panics if it is invalid.
 fn read(text: &[u8]) -> Value {
     message::read(text).unwrap_or_else(|error| panic!("{error:#}"))
 }

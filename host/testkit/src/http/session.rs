@@ -1,4 +1,4 @@
-//! A session over HTTP, as a client sees it.
+//! MCP sessions over HTTP, from the client's side.
 
 use std::cell::Cell;
 
@@ -14,29 +14,29 @@ pub struct HttpSession<'a> {
     /// The session's id.
     pub id: String,
     revision: String,
-    /// Headers of every request, such as a token.
+    /// Additional headers of every request, for example a token.
     more: Vec<(String, String)>,
     next_id: Cell<u64>,
 }
 
 impl HttpServer {
-    /// The revisions with sessions that the server offers, oldest first.
+    /// Returns the revisions with sessions that the server supports, oldest first.
     pub fn with_sessions(&self) -> Vec<String> {
         let discovered = self.result("server/discover", json!({}));
         revision::with_sessions(&discovered).unwrap_or_else(|error| panic!("{error:#}"))
     }
 
-    /// Begins a session, and says that it is ready.
+    /// Starts a session: sends `initialize` and `notifications/initialized`.
     pub fn session(&self, revision: &str) -> HttpSession<'_> {
         self.session_with(revision, &[])
     }
 
-    /// The same, with more headers.
+    /// Like [`session`](Self::session), with additional headers.
     pub fn session_with(&self, revision: &str, headers: &[(&str, &str)]) -> HttpSession<'_> {
         self.session_declaring(revision, json!({}), headers)
     }
 
-    /// The same, of a client with these capabilities.
+    /// Like [`session_with`](Self::session_with), for a client with these capabilities.
     pub fn session_declaring(&self, revision: &str, capabilities: Value, headers: &[(&str, &str)]) -> HttpSession<'_> {
         let mut hello = message::request(0, "initialize", &message::hello(revision));
         if let Some(declared) = hello.pointer_mut("/params/capabilities") {
@@ -60,12 +60,12 @@ impl<'a> HttpSession<'a> {
         Self { server, id, revision: revision.to_owned(), more, next_id: Cell::new(1) }
     }
 
-    /// Sends a message of the session by POST.
+    /// Sends a message of the session in a POST request.
     pub fn post(&self, message: &Value) -> Response {
         self.server.post(&self.headers(), message.to_string().as_bytes())
     }
 
-    /// The headers that every request of the session has.
+    /// Returns the headers of every request of the session.
     pub fn headers(&self) -> Vec<(&str, &str)> {
         let mut headers = vec![("Mcp-Session-Id", self.id.as_str())];
         if self.revision.as_str() >= "2025-06-18" {
@@ -75,14 +75,14 @@ impl<'a> HttpSession<'a> {
         headers
     }
 
-    /// Sends a request by POST.
+    /// Sends an MCP request in a POST request.
     pub fn ask(&self, method: &str, params: Value) -> Response {
         let id = self.next_id.get();
         self.next_id.set(id + 1);
         self.post(&message::request(id, method, &params))
     }
 
-    /// The result of a request.
+    /// Sends a request and returns the result.
     pub fn result(&self, method: &str, params: Value) -> Value {
         let response = self.ask(method, params);
         assert_eq!(response.status, 200);
@@ -91,14 +91,14 @@ impl<'a> HttpSession<'a> {
         answer["result"].take()
     }
 
-    /// Opens the stream for messages that belong to no request.
+    /// Opens the event stream for messages that belong to no request.
     pub fn stream(&self) -> Response {
         let response = self.server.get("/mcp", &[self.headers(), vec![("Accept", "text/event-stream")]].concat());
         assert_eq!(response.status, 200);
         response
     }
 
-    /// The names of all tools.
+    /// Returns the names of all tools.
     pub fn names(&self) -> Vec<String> {
         let result = self.result("tools/list", json!({}));
         message::names(result["tools"].as_array().unwrap())

@@ -1,4 +1,4 @@
-//! What the specification of OTLP says of each item.
+//! Validates spans, log records and metrics against the OTLP specification.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -11,14 +11,15 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 
-/// Nanoseconds of a year after 2020, which is before every test, and of 2200.
+/// Valid timestamps, in nanoseconds since the Unix epoch: from September 2020, which is before
+/// every test, to 2200.
 const YEARS: std::ops::Range<u64> = 1_600_000_000_000_000_000..7_258_000_000_000_000_000;
 
 fn is_id(id: &[u8], length: usize) -> bool {
     id.len() == length && id.iter().any(|byte| *byte != 0)
 }
 
-/// What is wrong with a span.
+/// Returns the problems with a span.
 pub(super) fn span(span: &Span) -> Vec<String> {
     let of = |what: &str, is_right: bool| (!is_right).then(|| format!("span {:?}: {what}: {span:#?}", span.name));
     let within = |time: u64| (span.start_time_unix_nano..=span.end_time_unix_nano).contains(&time);
@@ -45,7 +46,7 @@ pub(super) fn span(span: &Span) -> Vec<String> {
     .collect()
 }
 
-/// What is wrong with a line of the log.
+/// Returns the problems with a log record.
 pub(super) fn record(record: &LogRecord) -> Vec<String> {
     let of = |what: &str, is_right: bool| (!is_right).then(|| format!("log line: {what}: {record:#?}"));
     let both = record.trace_id.is_empty() && record.span_id.is_empty();
@@ -61,7 +62,7 @@ pub(super) fn record(record: &LogRecord) -> Vec<String> {
     .collect()
 }
 
-/// What is wrong with a metric.
+/// Returns the problems with a metric.
 pub(super) fn metric(metric: &Metric) -> Vec<String> {
     let name = &metric.name;
     let wrong = |what: String| format!("metric {name}: {what}");
@@ -119,7 +120,7 @@ fn distribution(point: &HistogramDataPoint) -> Option<&'static str> {
     (!ascending).then_some("the order of its bounds")
 }
 
-/// The names of attributes; `None` if one is there twice, or is empty.
+/// Returns the names of attributes, or `None` if a name is duplicated or empty.
 fn names(attributes: &[KeyValue]) -> Option<BTreeSet<&str>> {
     let names: BTreeSet<&str> = attributes.iter().map(|pair| pair.key.as_str()).collect();
     (names.len() == attributes.len() && !names.contains("")).then_some(names)

@@ -1,33 +1,35 @@
-//! A reply over HTTP/1, as far as it has arrived.
+//! An HTTP/1 reply, parsed from the bytes that have arrived.
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::message;
 
-/// Headers that a reply can have at most.
+/// Maximum number of headers in a reply.
 const HEADERS: usize = 64;
 
-/// A reply.
+/// A reply, which may be incomplete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// The status.
+    /// The status code.
     pub status: u16,
-    /// Its headers, with names in lower case.
+    /// The headers, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body, without the framing of chunks.
+    /// The body, with the chunked transfer coding removed.
     pub body: Vec<u8>,
-    /// Whether all of it has arrived. One without a length goes on until the connection ends, and is never whole.
+    /// True if the whole reply has arrived. Always false for a reply without a length, which
+    /// continues until the connection ends.
     pub is_whole: bool,
 }
 
 impl Reply {
-    /// Parses the reply at the beginning of `bytes`; returns it with its length, and `None` if its head is not complete.
-    /// `to_head`: it answers a `HEAD`, and has no body.
+    /// Parses the reply at the beginning of `bytes`. Returns the reply and its length, or `None` if
+    /// the head is not complete. If `to_head` is set, the request method was HEAD, and the reply
+    /// has no body.
     ///
     /// # Errors
     ///
-    /// What is not HTTP about it.
+    /// Fails with a description of the problem if `bytes` are not HTTP.
     pub fn parse(bytes: &[u8], to_head: bool) -> Result<Option<(Self, usize)>, String> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS];
         let mut parsed = httparse::Response::new(&mut headers);
@@ -58,7 +60,7 @@ impl Reply {
         Ok(Some((reply, head + length)))
     }
 
-    /// Takes the chunks; returns their length.
+    /// Parses the chunks of the body and returns their total length.
     fn chunks(&mut self, mut rest: &[u8]) -> Result<usize, String> {
         let all = rest.len();
         loop {
@@ -89,25 +91,26 @@ impl Reply {
         Ok(all)
     }
 
-    /// A header, by its name in lower case.
+    /// Returns the value of a header, by its name in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether the body is a stream of events.
+    /// Returns whether the body is an event stream.
     pub fn is_stream(&self) -> bool {
         self.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"))
     }
 
-    /// The messages in it: one JSON object, or the whole events of a stream. What is neither has none.
+    /// Returns the messages in the body: one for a JSON body, and one for each complete event of an
+    /// event stream. Returns none for other bodies.
     ///
     /// # Errors
     ///
-    /// One of them is not JSON-RPC, or an event is of another kind.
+    /// Fails if a message is not JSON-RPC or an event has an unexpected type.
     pub fn messages(&self) -> Result<Vec<Value>> {
         if self.is_stream() {
             let text = std::str::from_utf8(&self.body).or_else(|error| {
-                // A character may have arrived in part.
+                // The last character may be incomplete.
                 let valid = self.body.get(..error.valid_up_to()).unwrap_or_default();
                 if error.error_len().is_some() { Err(error) } else { std::str::from_utf8(valid) }
             });
@@ -117,11 +120,11 @@ impl Reply {
         if is_json && self.is_whole { Ok(vec![message::read(&self.body)?]) } else { Ok(Vec::new()) }
     }
 
-    /// The message that answers the request.
+    /// Returns the response to the request.
     ///
     /// # Errors
     ///
-    /// There is none, or one is not JSON-RPC.
+    /// Fails if there is no response or a message is not JSON-RPC.
     pub fn answer(&self) -> Result<Value> {
         let last = self.messages()?.pop().filter(|message| message.get("method").is_none());
         last.with_context(|| format!("status {}, and no answer: {}", self.status, self.body.escape_ascii()))
@@ -136,9 +139,10 @@ fn events(text: &str) -> Result<Vec<Value>> {
         match (field("event:"), field("data:")) {
             (Some("message"), Some(data)) => messages.push(message::read(data.as_bytes())?),
             (None, None) if event.lines().all(|line| line.starts_with(':')) => {}
-            // It opens a stream that the client can resume.
+            // The first event of a stream that the client can resume.
             (None, Some("")) if field("id:").is_some_and(|id| !id.is_empty()) => {}
-            // The transport of 2024 tells where to send messages.
+            // The event of the HTTP+SSE transport (revision 2024-11-05) that contains the URL for
+            // messages.
             (Some("endpoint"), Some(_)) => {}
             _ => bail!("an event of another kind: {event:?}"),
         }

@@ -1,13 +1,13 @@
-//! The content of a component's memory, laid out according to the canonical ABI.
+//! Lays out the content of a component's memory according to the canonical ABI.
 
 use std::fmt::Write as _;
 
 use super::tool::Tool;
 
-/// The address of the data. Address zero stays unused.
+/// Address of the data. Address zero stays unused.
 const BASE: usize = 1024;
 
-/// A memory with `data` in it, and an allocator that never frees.
+/// Returns the text of a memory that contains `data`, and of an allocator that never frees.
 pub(super) fn memory(data: &[u8]) -> String {
     let mut literal = String::new();
     for byte in data {
@@ -34,14 +34,14 @@ pub(super) fn memory(data: &[u8]) -> String {
     )
 }
 
-/// The content of the memory from [`BASE`] on.
+/// The content of the memory, starting at [`BASE`].
 #[derive(Default)]
 pub(super) struct Data {
     pub(super) bytes: Vec<u8>,
 }
 
 impl Data {
-    /// Adds bytes at an address that is aligned for every type.
+    /// Adds bytes at an address that is aligned for every type. Returns the address.
     pub(super) fn put(&mut self, bytes: &[u8]) -> usize {
         self.bytes.resize(self.bytes.len().next_multiple_of(8), 0);
         let at = BASE + self.bytes.len();
@@ -49,12 +49,12 @@ impl Data {
         at
     }
 
-    /// `string`.
+    /// Encodes a `string`.
     fn string(&mut self, text: &str) -> Vec<u8> {
         words(&[self.put(text.as_bytes()), text.len()])
     }
 
-    /// `option<string>`.
+    /// Encodes an `option<string>`.
     fn optional(&mut self, text: Option<&str>) -> Vec<u8> {
         match text {
             Some(text) => [words(&[1]), self.string(text)].concat(),
@@ -62,7 +62,7 @@ impl Data {
         }
     }
 
-    /// `tool-definition`: 84 bytes.
+    /// Encodes a `tool-definition`: 84 bytes.
     pub(super) fn definition(&mut self, tool: &Tool) -> Vec<u8> {
         let icons = match &tool.icon {
             Some(src) => {
@@ -72,7 +72,7 @@ impl Data {
             None => words(&[0, 0]),
         };
         let annotations = match tool.read_only {
-            // `some`, with `read-only` in it and three absent members.
+            // `some`, with `read-only` and three absent members.
             Some(yes) => [1, 1, u8::from(yes), 0, 0, 0, 0, 0, 0, 0, 0, 0],
             None => [0; 12],
         };
@@ -89,30 +89,31 @@ impl Data {
         .concat()
     }
 
-    /// A list, and where its address and its length are.
+    /// Adds a list. Returns the address of the pair of the list's address and length.
     pub(super) fn list<T>(&mut self, items: &[T], mut item: impl FnMut(&mut Self, &T) -> Vec<u8>) -> usize {
         let entries: Vec<u8> = items.iter().flat_map(|entry| item(self, entry)).collect();
         let list = words(&[self.put(&entries), items.len()]);
         self.put(&list)
     }
 
-    /// `prompt-definition` of contract 0.2.0 without arguments: 60 bytes.
+    /// Encodes a `prompt-definition` of contract 0.2.0 without arguments: 60 bytes.
     pub(super) fn prompt(&mut self, name: &str, description: &str) -> Vec<u8> {
         let texts = [self.string(name), self.optional(None), self.optional(Some(description))].concat();
         padded(texts, 60)
     }
 
-    /// `resource-definition` of contract 0.2.0 with nothing but its URI and its name: 128 bytes.
+    /// Encodes a `resource-definition` of contract 0.2.0 that has only a URI and a name: 128 bytes.
     pub(super) fn resource(&mut self, uri: &str, name: &str) -> Vec<u8> {
         padded([self.string(uri), self.string(name)].concat(), 128)
     }
 
-    /// `resource-template` of contract 0.2.0 with nothing but its template and its name: 104 bytes.
+    /// Encodes a `resource-template` of contract 0.2.0 that has only a URI template and a name: 104
+    /// bytes.
     pub(super) fn template(&mut self, uri: &str, name: &str) -> Vec<u8> {
         padded([self.string(uri), self.string(name)].concat(), 104)
     }
 
-    /// `result<output, failure>`, with one text block.
+    /// Encodes a `result<output, failure>` with one text block.
     pub(super) fn output(&mut self, answer: &str, structured: Option<&str>) -> Vec<u8> {
         // `kind` 0 is text; every other member of the 128 bytes is absent.
         let mut content = [words(&[0]), self.optional(Some(answer))].concat();
@@ -122,13 +123,13 @@ impl Data {
     }
 }
 
-/// A record whose other members are absent or empty.
+/// Pads a record with zeros to `size` bytes, so that the other members are absent or empty.
 fn padded(mut record: Vec<u8>, size: usize) -> Vec<u8> {
     record.resize(size, 0);
     record
 }
 
-/// 32-bit words.
+/// Encodes 32-bit words.
 pub(super) fn words(values: &[usize]) -> Vec<u8> {
     let word = |value: &usize| u32::try_from(*value).unwrap_or(u32::MAX).to_le_bytes();
     values.iter().flat_map(word).collect()

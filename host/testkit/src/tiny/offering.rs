@@ -1,11 +1,12 @@
-//! Core modules that list prompts, resources and templates, as many and as large as a test wants. The server makes
-//! components of them.
+//! Generated core modules that list prompts, resources and resource templates of any number and
+//! size. The server converts the modules to components.
 
 use super::layout::{Data, memory};
 
-/// What a module offers under contract 0.2.0. Each of its interfaces is exported if something is listed for it.
+/// A builder for a core module that implements contract 0.2.0. The module exports an interface only
+/// if it lists an item of that interface.
 ///
-/// A prompt has no messages, and a resource no content.
+/// Prompts have no messages, and resources have no content.
 #[derive(Clone, Debug, Default)]
 pub struct Offering {
     prompts: Vec<[String; 2]>,
@@ -16,7 +17,7 @@ pub struct Offering {
 }
 
 impl Offering {
-    /// It offers nothing.
+    /// Creates a module that lists nothing.
     pub fn new() -> Self {
         Self::default()
     }
@@ -35,31 +36,32 @@ impl Offering {
         self
     }
 
-    /// Adds a template with this URI template and name.
+    /// Adds a resource template with this URI template and name.
     #[must_use]
     pub fn template(mut self, uri: &str, name: &str) -> Self {
         self.templates.push([uri, name].map(str::to_owned));
         self
     }
 
-    /// Exports `completion`, too. No argument has values.
+    /// Also exports `completion`. No argument has values.
     #[must_use]
     pub fn completes(mut self) -> Self {
         self.completes = true;
         self
     }
 
-    /// Runs this code in a function of the contract, such as `read-resource`, before it returns.
+    /// Adds code that a function of the contract, such as `read-resource`, runs before it returns.
     #[must_use]
     pub fn before(mut self, function: &str, code: &str) -> Self {
         self.before.push((function.to_owned(), code.to_owned()));
         self
     }
 
-    /// The module's bytes.
+    /// Builds the module.
     pub fn module(&self) -> Vec<u8> {
         let mut data = Data::default();
-        // Everything absent, and every list empty: what each function returns that has nothing to list.
+        // The result of each function that does not list items: every member is absent and every
+        // list is empty.
         let nothing = data.put(&[0; 64]);
         let mut functions = Vec::new();
         let mut export = |interface: &str, name: &str, parameters: usize, answer: usize| {

@@ -3,26 +3,26 @@
 /// The definition of one tool.
 #[derive(Clone, Debug)]
 pub struct Tool {
-    /// Its name.
+    /// The tool's name.
     pub name: String,
-    /// Its title.
+    /// The tool's title.
     pub title: Option<String>,
     /// The tool's description.
     pub description: Option<String>,
-    /// The JSON Schema of its arguments.
+    /// The JSON Schema of the arguments.
     pub input: String,
-    /// The JSON Schema of its structured content.
+    /// The JSON Schema of the structured content.
     pub output: Option<String>,
     /// The annotation `readOnlyHint`.
     pub read_only: Option<bool>,
-    /// The `src` of its icon.
+    /// The `src` of the icon.
     pub icon: Option<String>,
-    /// Its `_meta`, as JSON.
+    /// The `_meta` of the tool, as JSON.
     pub meta: Option<String>,
 }
 
 impl Tool {
-    /// A tool that accepts any object. Its description contains its name.
+    /// Creates a tool that accepts any object. The description contains the name.
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),

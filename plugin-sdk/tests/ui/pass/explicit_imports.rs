@@ -1,4 +1,4 @@
-//! Without the prelude.
+//! A plugin that does not use the prelude.
 
 use serde::{Deserialize, Serialize};
 use toolbay_plugin::log::info;

@@ -1,4 +1,4 @@
-//! How many calls of many clients are answered over HTTP.
+//! The throughput of many clients over HTTP.
 
 use anyhow::Result;
 

@@ -1,4 +1,4 @@
-//! How long it takes until clients see files that change at once.
+//! The time until clients observe files that change at once.
 
 use std::fs;
 use std::path::Path;
@@ -14,13 +14,13 @@ use toolbay_load::pause;
 use toolbay_load::{Server, Via};
 use toolbay_report::{Lines, Unit};
 
-/// How long a change may take.
+/// Maximum time for a change.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// What is changed.
+/// The kind of the changed files.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// Prompts, which are texts.
+    /// Prompts, which are text files.
     Prompt,
     /// Plugins, which are compiled.
     Plugin,
@@ -61,7 +61,7 @@ fn all(stand: &Stand, points: &[u32], kind: Kind) -> Result<Growing> {
             for (name, bytes) in &staged {
                 fs::write(folder.beside(&name.replace('/', "-")), bytes)?;
             }
-            // All at once: they are written beside the folder, and then renamed.
+            // All files change at once: they are written next to the folder, and then renamed.
             for (name, _) in &staged {
                 fs::rename(folder.beside(&name.replace('/', "-")), folder.path(name))?;
             }
@@ -82,7 +82,7 @@ fn all(stand: &Stand, points: &[u32], kind: Kind) -> Result<Growing> {
 }
 
 impl Kind {
-    /// The name and the content of a file.
+    /// Returns the name and the content of a file.
     fn file(self, number: u32, version: u32) -> (String, Vec<u8>) {
         let about = about(number, version);
         match self {
@@ -97,7 +97,7 @@ impl Kind {
         }
     }
 
-    /// Waits until all are listed in this version.
+    /// Waits until all items are listed in this version.
     fn wait(self, server: &mut Server, count: u32, version: u32) -> Result<()> {
         let (method, member) = match self {
             Self::Prompt => ("prompts/list", "prompts"),
@@ -116,7 +116,7 @@ impl Kind {
                 let new = items.iter().filter(is_new).count();
                 listed += new;
                 match page.get("nextCursor") {
-                    // One that is old says enough.
+                    // The list is not up to date if one page contains an old item.
                     Some(cursor) if new == items.len() => params = json!({"cursor": cursor}),
                     _ => break,
                 }

@@ -1,4 +1,4 @@
-//! How many calls of one client are answered while so many are open.
+//! The throughput of one client with many calls in flight.
 
 use anyhow::Result;
 

@@ -1,4 +1,4 @@
-//! What a call costs with large messages.
+//! The cost of a call with large messages.
 
 use anyhow::Result;
 
@@ -6,7 +6,7 @@ use super::stand::{Growing, Stand, with_echo};
 use toolbay_load::{Group, Until, Via, Work};
 use toolbay_report::{Lines, Unit};
 
-/// Calls before it counts.
+/// Number of calls before the measurement.
 const WARM: u64 = 20;
 
 pub(super) fn measure(stand: &Stand) -> Result<Vec<Lines>> {

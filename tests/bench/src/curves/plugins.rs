@@ -1,4 +1,4 @@
-//! How long a server with many plugins takes to start, and what it holds.
+//! The start time and the memory of a server with many plugins.
 
 use std::fs;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use toolbay_load::Via;
 use toolbay_load::pause;
 use toolbay_report::{Lines, Unit};
 
-/// How long a first start may take, in which everything is compiled.
+/// Maximum time of a first start, in which everything is compiled.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// How long a server has been idle when its memory is read.
+/// Idle time before the memory is read.
 const REST: Duration = Duration::from_millis(200);
 
 pub(super) fn measure(stand: &Stand) -> Result<Vec<Lines>> {
@@ -23,7 +23,7 @@ pub(super) fn measure(stand: &Stand) -> Result<Vec<Lines>> {
     let mut starts = Growing::new(&["first start", "further start", "handshake"]);
     let mut memory = Growing::new(&["resident"]);
     for plugins in stand.turns(&points) {
-        // A folder is the home of its servers: nothing in a new one has been compiled.
+        // The cache of a server is in its folder, so in a new folder nothing is compiled yet.
         let folder = folder(stand, *plugins)?;
         let (_, first, _) = started(&folder, *plugins)?;
         let (handshake, further, resident) = started(&folder, *plugins)?;
@@ -47,7 +47,8 @@ pub(super) fn measure(stand: &Stand) -> Result<Vec<Lines>> {
     ])
 }
 
-/// How long it takes until `initialize` is answered and until all is listed, and the memory then, in MiB.
+/// Returns the time until the response to `initialize`, the time until all plugins are listed, and
+/// the memory then, in MiB.
 fn started(folder: &Folder, plugins: u32) -> Result<(Duration, Duration, f64)> {
     let mut server = start(folder, Via::Stdio)?;
     let handshake = server.started.elapsed();

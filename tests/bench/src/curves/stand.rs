@@ -1,4 +1,4 @@
-//! What all curves have in common: the server, a plugin, and how long each point is measured.
+//! The common parts of all curves: the server, a plugin, and the duration of each measurement.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,13 +12,13 @@ use crate::serving;
 use toolbay_load::{Driven, Group, Server, Until, Via, Work};
 use toolbay_report::{Sample, Series};
 
-/// Calls before it counts.
+/// Number of calls before the measurement.
 const WARM: u64 = 200;
 
-/// What is measured, and for how long.
+/// The setup of a measurement.
 pub(super) struct Stand {
     pub(super) server: PathBuf,
-    /// The plugin with `echo`.
+    /// The plugin that contains `echo`.
     pub(super) plugin: PathBuf,
     pub(super) rounds: u32,
     pub(super) quick: bool,
@@ -29,22 +29,22 @@ impl Stand {
         Self { server, plugin, rounds, quick }
     }
 
-    /// How long a point is measured in each round.
+    /// Returns the duration of each point in each round.
     pub(super) fn each(&self) -> Duration {
         if self.quick { Duration::from_millis(200) } else { Duration::from_secs(2) }
     }
 
-    /// These values without those above `most`, if it has to be quick.
+    /// Returns these values, in quick mode only up to `most`.
     pub(super) fn points(&self, values: &[u32], most: u32) -> Vec<u32> {
         values.iter().copied().filter(|value| !self.quick || *value <= most).collect()
     }
 
-    /// A folder with the plugin.
+    /// Creates a folder with the plugin.
     pub(super) fn folder(&self) -> Result<Folder> {
         serving::with_plugin(&self.server, &self.plugin)
     }
 
-    /// Each of these in every round, every second round in reverse.
+    /// Returns all points for every round, in reverse order in every second round.
     pub(super) fn turns<'a, T>(&self, points: &'a [T]) -> Vec<&'a T> {
         let turn = |round| -> Vec<&'a T> {
             if round % 2 == 0 { points.iter().collect() } else { points.iter().rev().collect() }
@@ -53,26 +53,26 @@ impl Stand {
     }
 }
 
-/// A server of a folder.
+/// Starts a server for a folder.
 pub(super) fn start(folder: &Folder, via: Via) -> Result<Server> {
     Server::start(&|address: Option<SocketAddr>| -> Command { serving::start(folder, address) }, via)
 }
 
-/// A server of a folder that has the plugin, when that is there.
+/// Starts a server for a folder with the plugin, and waits until the plugin is loaded.
 pub(super) fn with_echo(folder: &Folder, via: Via) -> Result<Server> {
     let mut server = start(folder, via)?;
     server.until_listed(|tools| tools.iter().any(|tool| tool == "echo"))?;
     Ok(server)
 }
 
-/// So many callers, after some calls that do not count.
+/// Runs this number of callers, after a warm-up.
 pub(super) fn drive(server: &mut Server, callers: u32, work: &Work, time: Duration) -> Result<Driven> {
     let group = || Group::of(callers as usize, work);
     server.drive(&[group()], Until::Calls(WARM.max(2 * u64::from(callers))))?;
     server.drive(&[group()], Until::Time(time))
 }
 
-/// Several curves of one chart, while they are measured.
+/// The curves of a chart under measurement.
 pub(super) struct Growing {
     series: Vec<Series>,
 }
@@ -104,7 +104,7 @@ impl Growing {
     }
 }
 
-/// In milliseconds.
+/// Returns a duration in milliseconds.
 pub(super) fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }

@@ -1,4 +1,4 @@
-//! What a call and a list cost with many tools.
+//! The cost of a call and of a list with many tools.
 
 use std::fs;
 use std::time::Instant;
@@ -11,10 +11,10 @@ use super::stand::{Growing, Stand, drive, ms, start};
 use toolbay_load::{Via, Work};
 use toolbay_report::{Lines, Unit};
 
-/// Tools of the plugin that is called.
+/// Number of tools of the called plugin.
 const OWN: u32 = 2;
 
-/// Tools of one of the other plugins.
+/// Number of tools of each other plugin.
 const EACH: u32 = 100;
 
 pub(super) fn measure(stand: &Stand) -> Result<Vec<Lines>> {
@@ -51,7 +51,8 @@ pub(super) fn measure(stand: &Stand) -> Result<Vec<Lines>> {
     ])
 }
 
-/// A folder with so many tools: those of the plugin, and of others that nobody calls.
+/// Creates a folder with this number of tools: those of the called plugin, and of others that are
+/// not called.
 fn folder(stand: &Stand, tools: u32) -> Result<Folder> {
     let folder = stand.folder()?;
     let mut left = tools.saturating_sub(OWN);

@@ -1,4 +1,4 @@
-//! What is compared.
+//! The compared figures.
 
 use toolbay_report::Unit;
 
@@ -53,7 +53,7 @@ impl Figure {
         Self::StatelessCpu,
     ];
 
-    /// It, in words.
+    /// Returns a description.
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Cold => "start to the first answer of a call",

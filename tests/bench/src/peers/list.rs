@@ -1,4 +1,4 @@
-//! The servers that are compared, and where they come from.
+//! The compared servers and their installation.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -14,16 +14,16 @@ use toolbay_testkit::workspace::Workspace;
 use crate::{native, serving};
 use toolbay_load::{Launch, Work};
 
-/// How the other servers are installed.
+/// Instruction for installing the other servers.
 const INSTALL: &str = "`cargo xtask bench peers --install` installs it into target/peers";
 
-/// A server that is compared.
+/// A compared server.
 pub(super) struct Peer {
     pub(super) name: &'static str,
-    /// What it is, with its version.
+    /// Its description, with its version.
     pub(super) about: String,
     pub(super) launch: Box<Launch<'static>>,
-    /// What computes for some 50 ms, when it is known.
+    /// The work that takes it about 50 ms, if known.
     pub(super) burn: Option<Work>,
 }
 
@@ -33,7 +33,7 @@ impl Peer {
     }
 }
 
-/// Toolbay with a plain function, and with a plugin on the Rust SDK.
+/// Returns Toolbay with a plain function, and with a plugin that uses the Rust SDK.
 pub(super) fn toolbay(builder: &mut Builder<'_>, server: Option<&Path>) -> Result<Vec<Peer>> {
     let built = match server {
         Some(server) => fs::canonicalize(server).with_context(|| format!("no server {}", server.display()))?,
@@ -52,7 +52,7 @@ pub(super) fn toolbay(builder: &mut Builder<'_>, server: Option<&Path>) -> Resul
     Ok(peers)
 }
 
-/// The servers on the official SDKs; an error says how to get one.
+/// Returns the servers on the official SDKs. An error explains how to install the server.
 pub(super) fn others(workspace: &Workspace, install: bool) -> Vec<Result<Peer>> {
     let places = Places {
         workspace,
@@ -67,7 +67,7 @@ pub(super) fn others(workspace: &Workspace, install: bool) -> Vec<Result<Peer>> 
     ]
 }
 
-/// Where the other servers are.
+/// The directories of the other servers.
 struct Places<'workspace> {
     workspace: &'workspace Workspace,
     source: PathBuf,
@@ -101,7 +101,7 @@ impl Places<'_> {
             npm.args(["ci", "--loglevel=error", "--no-audit", "--no-fund", "--ignore-scripts"]);
             command::run(npm.current_dir(&installed)).context("install Node.js 20 or newer, with npm")
         })?;
-        // Node looks for packages beside the program.
+        // Node resolves packages relative to the program.
         fs::copy(source.join("server.mjs"), installed.join("server.mjs")).context("failed to copy the server")?;
         let node = command::output(Command::new("node").arg("--version"))?;
         let manifest = fs::read_to_string(installed.join("node_modules/@modelcontextprotocol/server/package.json"))?;
@@ -135,7 +135,7 @@ impl Places<'_> {
         }))
     }
 
-    /// Installs what is not there if that was asked for.
+    /// Installs a missing server if installation was requested.
     fn installed(&self, stamp: &Path, inputs: &str, install: impl FnOnce() -> Result<()>) -> Result<()> {
         if self.install {
             return once(stamp, inputs, install);
@@ -145,7 +145,7 @@ impl Places<'_> {
     }
 }
 
-/// The version of a crate in a lock file.
+/// Returns the version of a crate in a lock file.
 fn locked<'a>(lock: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = lock.split_once(&format!("name = \"{name}\"\nversion = \""))?;
     rest.split('"').next()

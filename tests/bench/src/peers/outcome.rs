@@ -1,4 +1,4 @@
-//! What was measured of all servers: tables and charts.
+//! The results of all servers, as tables and charts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::figure::Figure;
 use super::round::Measured;
 use toolbay_report::{Bars, Markdown, Page, Panel, Sample, number};
 
-/// The server that others are compared with.
+/// The server with which others are compared.
 const NATIVE: &str = "native";
 
 /// All rounds of all servers.
@@ -35,7 +35,7 @@ impl Outcome {
         self.samples.get(&(figure, server))
     }
 
-    /// The medians with their ratios, and the least and greatest values.
+    /// Returns the medians with their ratios, and the minimum and maximum values.
     pub(super) fn tables(&self, servers: &[&'static str]) -> String {
         let header = || std::iter::once("").chain(servers.iter().copied());
         let (mut medians, mut ranges) = (Markdown::new(header()), Markdown::new(header()));
@@ -72,7 +72,7 @@ impl Outcome {
         self.sample(figure, server).and_then(range).unwrap_or_default()
     }
 
-    /// Draws the charts; what shows them.
+    /// Draws the charts. Returns the Markdown that displays them.
     pub(super) fn charts(&self, page: &Page, servers: &[&'static str]) -> Result<String> {
         let charts: [(&str, &str, &[Figure]); 4] = [
             ("start", "Start and memory", &[Figure::Cold, Figure::Idle, Figure::Own]),

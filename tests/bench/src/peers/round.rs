@@ -1,4 +1,4 @@
-//! One server, measured once.
+//! One measurement of one server.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use super::list::Peer;
 use toolbay_load::pause;
 use toolbay_load::{Driven, Group, Launch, Server, Until, Via, Work};
 
-/// Bytes of a small message.
+/// Size of a small message, in bytes.
 const SMALL: usize = 64;
 
-/// How long a call computes that others run beside.
+/// Duration of a computation that runs concurrently with other calls.
 const BURN: Duration = Duration::from_millis(50);
 
-/// How long a server has been idle when its memory is read.
+/// Idle time before the memory is read.
 const REST: Duration = Duration::from_millis(200);
 
 /// The time between two light calls.
 const LIGHT: Duration = Duration::from_millis(2);
 
-/// How long each part takes.
+/// The duration of each part.
 pub(super) struct Plan {
     each: Duration,
     beside: Duration,
@@ -33,7 +33,7 @@ impl Plan {
         Self { each: Duration::from_millis(200), beside: Duration::from_millis(400), warm: 100 };
     pub(super) const FULL: Self = Self { each: Duration::from_secs(2), beside: Duration::from_secs(3), warm: 500 };
 
-    /// It, in words.
+    /// Describes the plan.
     pub(super) fn words(&self) -> String {
         format!(
             "{} ms for each figure, {} ms beside calls that compute",
@@ -43,7 +43,7 @@ impl Plan {
     }
 }
 
-/// What was measured, and what went wrong: one part does not stop the others.
+/// The results and the failures. A failure of one part does not stop the others.
 #[derive(Default)]
 pub(super) struct Measured {
     pub(super) figures: Vec<(Figure, f64)>,
@@ -119,20 +119,20 @@ fn http(peer: &Peer, plan: &Plan, figures: &mut Vec<(Figure, f64)>) -> Result<()
     Ok(())
 }
 
-/// Callers that begin before it counts.
+/// Runs callers after a warm-up.
 fn driven(server: &mut Server, callers: usize, work: &Work, plan: &Plan) -> Result<Driven> {
     server.drive(&[Group::of(callers, work)], Until::Calls(plan.warm))?;
     server.drive(&[Group::of(callers, work)], Until::Time(plan.each))
 }
 
-/// A server whose tools are there.
+/// Starts a server and waits until its tools are available.
 fn listed(launch: &Launch<'_>, via: Via) -> Result<Server> {
     let mut server = Server::start(launch, via)?;
     server.until_listed(|tools| ["echo", "burn"].iter().all(|wanted| tools.iter().any(|tool| tool == wanted)))?;
     Ok(server)
 }
 
-/// What this server computes in some 50 ms.
+/// Returns the work that takes this server about 50 ms.
 pub(super) fn calibrate(launch: &Launch<'_>) -> Result<Work> {
     let mut server = listed(launch, Via::Stdio)?;
     let mut rounds: u32 = 50_000;

@@ -9,10 +9,10 @@ use toolbay_testkit::{DEADLINE, Ended, Reply, Socket, message, revision};
 
 use crate::fairness::pause;
 
-/// The address of honest clients: another one than that of hostile clients.
+/// The address of honest clients. It differs from the address of hostile clients.
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
-/// The time between an answer and the next call.
+/// The time between a response and the next call.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// An honest client.
@@ -27,16 +27,16 @@ impl Honest {
         Self { server, socket: None, calls: 0 }
     }
 
-    /// Whether a call gets its result.
+    /// Returns whether a call gets its result.
     pub(super) fn is_served(&mut self) -> bool {
         self.call().is_ok_and(|served| served)
     }
 
-    /// Calls until `end`; what each call took, and how many were refused.
+    /// Calls until `end`. Returns the duration of each call, and the number of rejected calls.
     ///
     /// # Errors
     ///
-    /// A call got a wrong answer.
+    /// A call got a wrong result.
     pub(super) fn go_on(mut self, end: Instant) -> Result<(Vec<Duration>, u64)> {
         let (mut all, mut refused) = (Vec::new(), 0);
         while Instant::now() < end {
@@ -51,7 +51,7 @@ impl Honest {
         Ok((all, refused))
     }
 
-    /// Whether a call was served; if not, it was refused or its connection ended.
+    /// Returns true if a call was served, and false if it was rejected or its connection ended.
     fn call(&mut self) -> Result<bool> {
         self.calls += 1;
         let params = json!({"name": "light", "arguments": {}});
@@ -66,7 +66,7 @@ impl Honest {
         }
         let answer = reply.answer()?;
         ensure!(answer.get("id").is_some_and(|id| *id == self.calls), "call {} got {answer}", self.calls);
-        // A tool that is not loaded yet is an error.
+        // While the tool is not loaded, the response is an error.
         let Ok(result) = message::answer(answer)? else { return Ok(false) };
         if message::is_error(&result) {
             return Ok(false);
@@ -87,12 +87,12 @@ impl Honest {
     }
 }
 
-/// The header that states the revision.
+/// Returns the header that states the revision.
 pub(super) fn stateless() -> String {
     format!("MCP-Protocol-Version: {}\r\n", revision::STATELESS)
 }
 
-/// A POST with these headers, and those that every POST has.
+/// Returns a POST with these headers and the ones that every POST has.
 pub(super) fn post(headers: &str, body: &str) -> String {
     let length = body.len();
     format!(

@@ -1,4 +1,4 @@
-//! One hostile client of each kind. What becomes of its connections does not matter to it.
+//! Hostile clients, one for each kind. They ignore how their connections end.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -13,19 +13,19 @@ use super::honest::{post, stateless};
 
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// How long it waits for the server before it does something else.
+/// Maximum time that it waits for the server before the next action.
 const PATIENCE: Duration = Duration::from_millis(250);
 
 /// The nice value of the lowest priority.
 const LEAST: i32 = 19;
 
-/// Connections that it keeps; a further one replaces the oldest.
+/// Maximum number of open connections. A further one replaces the oldest.
 const KEPT: usize = 600;
 
-/// URIs in one request.
+/// Number of URIs in one request.
 pub(super) const URIS: usize = 256;
 
-/// Calls that it has open at once.
+/// Number of concurrent calls.
 const CALLS: usize = 16;
 
 /// What a client does again and again.
@@ -60,7 +60,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// It, in words that follow "a client that".
+    /// Returns a description that follows "a client that".
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Deaf => "reads no response",
@@ -79,14 +79,15 @@ impl Kind {
         }
     }
 
-    /// Goes on until it is over; how many times it did it.
+    /// Repeats its action until the signal. Returns the number of repetitions.
     pub(super) fn go_on(self, server: SocketAddr, over: &Signal<bool>) -> u64 {
-        // On Linux, this is about the calling thread. A stranger has a machine of its own: what it computes is not taken
-        // from the server and the honest clients.
+        // On Linux, this sets the priority of the calling thread. A real client runs on a different
+        // machine, so its computation must not take CPU time from the server and the honest
+        // clients.
         let _ = setpriority_process(None, LEAST);
         let (text, mut kept, mut times) = (self.text().into_bytes(), VecDeque::new(), 0);
         while !over.read(|over| *over) {
-            // Whatever happened, the next time is another one.
+            // The result is ignored, because each repetition is independent.
             drop(self.once(server, &text, &mut kept));
             times += 1;
         }
@@ -98,7 +99,7 @@ impl Kind {
         match self {
             Self::Deaf => {
                 let mut socket = connect()?;
-                // Until the server stops reading, because nobody takes its responses.
+                // The loop ends when the server stops reading, because its responses are not read.
                 while socket.send(text).is_ok() {}
                 keep(kept, socket);
             }
@@ -132,7 +133,7 @@ impl Kind {
                     socket.send(text)?;
                     kept.push_back(socket);
                 }
-                // As soon as one is answered, the next one is sent.
+                // After each response, the next request is sent.
                 if let Some(mut socket) = kept.pop_front() {
                     socket.reply(false)?;
                     socket.send(text)?;
@@ -143,7 +144,7 @@ impl Kind {
         Ok(())
     }
 
-    /// What it sends each time.
+    /// Returns the bytes that it sends each time.
     fn text(self) -> String {
         match self {
             Self::Connections | Self::Approvals => String::new(),
@@ -182,13 +183,13 @@ impl Kind {
     }
 }
 
-/// A subscription to as many resources as one may name.
+/// Returns a subscription to the maximum number of resources in one request.
 fn listen(uri: impl Fn(usize) -> String) -> String {
     let uris: Vec<String> = (0..URIS).map(uri).collect();
     request("subscriptions/listen", json!({"notifications": {"resourceSubscriptions": uris}}))
 }
 
-/// What a client says first that can answer questions.
+/// Returns the `initialize` parameters of a client that supports elicitation.
 fn asking() -> Value {
     let mut hello = message::hello(revision::SESSION);
     if let Some(hello) = hello.as_object_mut() {
@@ -197,7 +198,7 @@ fn asking() -> Value {
     hello
 }
 
-/// A request without a session.
+/// Returns a request without a session.
 fn request(method: &str, params: Value) -> String {
     let name = params.get("name").and_then(Value::as_str).map(|name| format!("Mcp-Name: {name}\r\n"));
     let headers = format!("Mcp-Method: {method}\r\n{}{}", stateless(), name.unwrap_or_default());

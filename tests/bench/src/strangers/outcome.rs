@@ -1,4 +1,4 @@
-//! What honest clients had beside one kind of hostile client, and the table of all.
+//! The results of honest clients next to one kind of hostile client, and the table of all kinds.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use toolbay_testkit::latency::Latencies;
 use super::hostile::Kind;
 use crate::row::ms;
 
-/// How many times that of the idle server the 99th percentile may be.
+/// Maximum ratio of the 99th percentile to that of the idle server.
 const TIMES: f64 = 3.0;
 
-/// What honest clients had beside one kind of hostile client.
+/// The results of honest clients next to one kind of hostile client.
 pub(crate) struct Outcome {
     pub(super) kind: Kind,
     pub(super) idle: Latencies,
     pub(super) beside: Latencies,
-    /// Calls that were refused, or whose connection ended.
+    /// Number of calls that were rejected, or whose connection ended.
     pub(super) refused: u64,
-    /// How many times the hostile client did what it does.
+    /// Number of actions of the hostile client.
     pub(super) attacks: u64,
 }
 
@@ -30,7 +30,7 @@ impl Outcome {
         Ok(Self { kind, idle: Latencies::new()?, beside: Latencies::new()?, refused: 0, attacks: 0 })
     }
 
-    /// The 99th percentile, compared with that of the idle server.
+    /// Returns the ratio of the 99th percentile to that of the idle server.
     fn ratio(&self) -> f64 {
         self.beside.percentile(99.0).as_secs_f64()
             / self.idle.percentile(99.0).max(Duration::from_micros(1)).as_secs_f64()
@@ -62,7 +62,7 @@ fn target() -> String {
     format!("p99 ≤ {TIMES} × idle, 0 refused")
 }
 
-/// All outcomes, for people.
+/// Returns all outcomes in human-readable form.
 pub(crate) fn table(outcomes: &[Outcome]) -> Table {
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN);

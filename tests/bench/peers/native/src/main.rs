@@ -1,5 +1,5 @@
-//! A native server on the official Rust SDK, with the tools that `cargo xtask bench` calls. Without arguments it speaks
-//! standard input and output; with an address, HTTP at `/mcp`.
+//! A native server on the official Rust SDK, with the tools that `cargo xtask bench` calls. Without
+//! arguments, it uses standard input and output. With an address, it serves HTTP at `/mcp`.
 
 use std::error::Error;
 
@@ -34,7 +34,7 @@ impl Tools {
         CallToolResult::success(vec![ContentBlock::text(message)])
     }
 
-    /// On a thread of its own, as SDK authors are told to do with work that does not wait.
+    /// Runs on a separate thread, as the SDK documentation recommends for CPU-bound work.
     #[tool(description = "Computes for so many rounds.")]
     async fn burn(&self, Parameters(Rounds { rounds }): Parameters<Rounds>) -> Result<CallToolResult, ErrorData> {
         let number = tokio::task::spawn_blocking(move || burnt(rounds)).await;
@@ -46,7 +46,7 @@ impl Tools {
 #[tool_handler]
 impl ServerHandler for Tools {}
 
-/// The generator of Park and Miller, so many steps of it.
+/// Computes this number of steps of the Park-Miller generator.
 fn burnt(rounds: u32) -> u64 {
     (0..rounds).fold(1, |number, _| number * 48_271 % 2_147_483_647)
 }
@@ -62,7 +62,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         LocalSessionManager::default().into(),
         StreamableHttpServerConfig::default(),
     );
-    // Without this, each event of a stream waits for the client's acknowledgement of the one before.
+    // Without `TCP_NODELAY`, each event of a stream waits for the client's acknowledgement of the
+    // previous one.
     let listener = TcpListener::bind(address).await?.tap_io(|stream| drop(stream.set_nodelay(true)));
     axum::serve(listener, Router::new().nest_service("/mcp", tools)).await?;
     Ok(())

@@ -1,6 +1,8 @@
-//! The HTTP client that a native program would use: hyper, with a pool of connections, on tokio's usual runtime.
+//! An HTTP client like that of a typical native program: hyper with a connection pool, on tokio's
+//! multi-threaded runtime.
 //!
-//! For each line of standard input it gets a page, and writes how many nanoseconds that took, until its body was read.
+//! For each line of standard input, it requests a page and writes the time until the body was read,
+//! in nanoseconds.
 
 use std::error::Error;
 use std::io::{BufRead as _, Write as _};
