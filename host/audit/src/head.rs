@@ -64,6 +64,12 @@ impl HeadFile {
         self.file.write_all_at(&text, 0)
     }
 
+    /// Writes to this file instead.
+    #[cfg(test)]
+    pub(crate) fn redirect(&mut self, file: File) -> File {
+        std::mem::replace(&mut self.file, file)
+    }
+
     /// Waits until the file is on the disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()

@@ -266,13 +266,14 @@ impl PartWriter {
         }
         self.file.sync_data()?;
         let file = create(&self.place.folder, self.part, self.written.next)?;
-        let old = (std::mem::replace(&mut self.file, file), self.written);
+        let old = (std::mem::replace(&mut self.file, file), self.written, self.oldest);
+        let first = self.written.next;
         self.written.length = 0;
         self.ahead = self.written;
         self.keep().inspect_err(|_| {
-            // Continue with the old file until a new one can be written.
-            let first = self.written.next;
-            (self.file, self.written) = old;
+            // The old file stays in use until another one can begin. The new one may already have a line: its number is
+            // used again in the old file.
+            (self.file, self.written, self.oldest) = old;
             self.ahead = self.written;
             drop(self.place.folder.remove(self.part, first));
         })
@@ -594,6 +595,24 @@ pub(crate) mod tests {
         journal.append(&[record("four")]).unwrap();
         journal.end().unwrap();
         assert_eq!(intact(dir.path()).newest.unwrap().0, 5);
+    }
+
+    #[test]
+    fn a_new_file_that_cannot_be_signed_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = open(dir.path());
+        journal.append(&[record("one")]).unwrap();
+        let good = journal.head.redirect(File::open("/dev/null").unwrap());
+        for _ in 0..3 {
+            journal.rotate().unwrap_err();
+            assert_eq!(files(dir.path(), LogPart::Main).unwrap(), [1]);
+        }
+        journal.head.redirect(good);
+        journal.append(&[record("two")]).unwrap();
+        journal.rotate().unwrap();
+        journal.append(&[record("three")]).unwrap();
+        journal.end().unwrap();
+        assert_eq!(notices(&intact(dir.path())), [""; 0]);
     }
 
     #[test]

@@ -133,7 +133,7 @@ impl ValidDefinition {
         let input = shown.input_schema.as_ref().map_or(&self.input, InputSchema::schema);
         let (input_schema, headers) = match &shown.input_schema {
             // The schema was checked when the grant was parsed, so this cannot fail.
-            Some(_) => (JsonText::new(input.value()), header::headers(input.value()).unwrap_or_default()),
+            Some(_) => (JsonText::new(&listed(input.value())), header::headers(input.value()).unwrap_or_default()),
             None => (tool.input_schema.clone(), tool.headers.clone()),
         };
         let tool = Tool {
@@ -199,6 +199,20 @@ mod tests {
         assert_eq!(kept.tool.meta.as_ref().unwrap().get(), r#"{"a":[1]}"#);
         assert!(kept.needs.contains_key("sampling"));
         assert_eq!(tool(" { } ").tool.meta, None);
+    }
+
+    #[test]
+    fn a_schema_of_the_operator_is_listed_like_one_of_a_plugin() {
+        let schema = r#"{"type":"object","properties":{"any":true,"none":false,"one":{"const":"x"}}}"#;
+        let own = check(vec![definition("a", schema)], false).unwrap().remove(0);
+        let input_schema = InputSchema::deserialize(serde_json::Value::from(schema)).unwrap();
+        let plain = check(vec![definition("a", r#"{"type":"object"}"#)], false).unwrap().remove(0);
+        let shown = plain.shown_as(&ToolOverride { input_schema: Some(input_schema), ..ToolOverride::default() });
+        assert_eq!(shown.tool.input_schema.as_str(), own.tool.input_schema.as_str());
+        assert_eq!(
+            shown.tool.input_schema.as_str(),
+            r#"{"properties":{"any":{},"none":{"not":{}},"one":{"const":"x","type":"string"}},"type":"object"}"#
+        );
     }
 
     #[test]

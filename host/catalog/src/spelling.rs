@@ -21,9 +21,18 @@ impl UriSpellings {
         let odd = |uri: &&str| matches!(ordinary(uri), Cow::Owned(_));
         let mut roots: Vec<String> = templates.map(root).filter(odd).map(str::to_owned).collect();
         roots.sort();
-        roots.dedup();
+        // A URI that begins with a root begins with the shortest one that this root begins with.
+        roots.dedup_by(|root, shorter| root.starts_with(shorter.as_str()));
         let uris = uris.filter(odd).map(|uri| (ordinary(uri).into_owned(), uri.to_owned())).collect();
         Self { uris, roots }
+    }
+
+    /// Returns whether a URI begins with a root. No root begins with another one, so only the greatest that is not
+    /// greater than the URI can.
+    fn begins_with_root(&self, uri: &str) -> bool {
+        let end = self.roots.partition_point(|root| root.as_str() <= uri);
+        let root = end.checked_sub(1).and_then(|at| self.roots.get(at));
+        root.is_some_and(|root| uri.starts_with(root.as_str()))
     }
 
     /// Returns the spelling under which `uri` may be offered, if it is a different one. `is_listed`
@@ -40,14 +49,7 @@ impl UriSpellings {
         match ordinary {
             Cow::Borrowed(_) => None,
             Cow::Owned(other) if is_listed(&other) => Some(other),
-            Cow::Owned(other) => {
-                let end = self.roots.partition_point(|known| known.as_str() <= uri);
-                let is_odd = end
-                    .checked_sub(1)
-                    .and_then(|at| self.roots.get(at))
-                    .is_some_and(|known| uri.starts_with(known.as_str()));
-                (!is_odd).then_some(other)
-            }
+            Cow::Owned(other) => (!self.begins_with_root(uri)).then_some(other),
         }
     }
 }
@@ -65,6 +67,16 @@ fn root(template: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_root_that_begins_with_another_one_hides_neither() {
+        let templates = ["T://X{id}", "T://XA/{id}", "T://Y/{id}"];
+        let spellings = UriSpellings::of(std::iter::empty(), templates.into_iter());
+        for uri in ["T://XB", "T://XA/1", "T://X", "T://Xz", "T://Y/1"] {
+            assert_eq!(spellings.find(uri, |_| false), None, "{uri}");
+        }
+        assert_eq!(spellings.find("T://W/1", |_| false).as_deref(), Some("t://w/1"));
+    }
 
     #[test]
     fn a_uri_is_found_under_its_own_spelling_and_then_under_others() {

@@ -98,7 +98,7 @@ fn attention(server: &ServerStatus, plugins: &[PluginRow], denied: usize, waitin
             h2 #attention { "Needs a look" }
             ul.rows {
                 @if waiting > 0 {
-                    li { div.name { a href={ (PATH) "/approvals" } { (count(waiting, "call")) } span { " waits for a person’s yes" } } }
+                    li { div.name { a href={ (PATH) "/approvals" } { (count(waiting, "call")) } span { @if waiting == 1 { " waits for approval" } @else { " wait for approval" } } } }
                 }
                 @if denied > 0 {
                     li { div.name { a href={ (PATH) "/denied" } { (count(denied, "use")) } span { " denied to plugins" } } }
