@@ -208,9 +208,9 @@ mod tests {
         let input_schema = InputSchema::deserialize(serde_json::Value::from(schema)).unwrap();
         let plain = check(vec![definition("a", r#"{"type":"object"}"#)], false).unwrap().remove(0);
         let shown = plain.shown_as(&ToolOverride { input_schema: Some(input_schema), ..ToolOverride::default() });
-        assert_eq!(shown.tool.input_schema.as_str(), own.tool.input_schema.as_str());
+        assert_eq!(shown.tool.input_schema.get(), own.tool.input_schema.as_str());
         assert_eq!(
-            shown.tool.input_schema.as_str(),
+            shown.tool.input_schema.get(),
             r#"{"properties":{"any":{},"none":{"not":{}},"one":{"const":"x","type":"string"}},"type":"object"}"#
         );
     }
