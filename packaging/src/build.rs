@@ -8,7 +8,7 @@ use anstream::println;
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use toolbay_testkit::command;
-use toolbay_testkit::workspace::{HOST, Workspace};
+use toolbay_testkit::workspace::{CargoWorkspace, HOST_PACKAGE};
 
 use crate::tools::{Tools, has, path_with};
 
@@ -45,7 +45,7 @@ impl Target {
 }
 
 /// Builds the server with `cargo auditable`, which embeds the list of its crates for scanners.
-pub(crate) fn server(workspace: &Workspace, target: Target, tools: &Tools) -> Result<PathBuf> {
+pub(crate) fn server(workspace: &CargoWorkspace, target: Target, tools: &Tools) -> Result<PathBuf> {
     let triple = target.triple();
     command::run(Command::new("rustup").args(["target", "add", triple]).current_dir(&workspace.root))
         .context("a static build needs the Rust target, which rustup installs")?;
@@ -53,7 +53,18 @@ pub(crate) fn server(workspace: &Workspace, target: Target, tools: &Tools) -> Re
     println!("Building the server for {triple}; this takes many minutes");
     let mut cargo = command::cargo(&workspace.root);
     cargo
-        .args(["auditable", "rustc", "--package", HOST, "--bin", HOST, "--profile", PROFILE, "--target", triple])
+        .args([
+            "auditable",
+            "rustc",
+            "--package",
+            HOST_PACKAGE,
+            "--bin",
+            HOST_PACKAGE,
+            "--profile",
+            PROFILE,
+            "--target",
+            triple,
+        ])
         .env("PATH", path_with(&tools.auditable()?)?)
         // The C compiler links musl with its own start files, and Rust links others. A program that
         // contains both crashes.
@@ -73,5 +84,5 @@ pub(crate) fn server(workspace: &Workspace, target: Target, tools: &Tools) -> Re
     // A static position-independent program contains a table of relocations. This form takes a few
     // KiB instead of 1.5 MB.
     command::run(cargo.args(["--", "-Clink-arg=--pack-dyn-relocs=relr"]))?;
-    Ok(workspace.target.join(triple).join(PROFILE).join(HOST))
+    Ok(workspace.target.join(triple).join(PROFILE).join(HOST_PACKAGE))
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use toolbay_testkit::build::wasm_files;
 use toolbay_testkit::command;
-use toolbay_testkit::workspace::Workspace;
+use toolbay_testkit::workspace::CargoWorkspace;
 
 use crate::release::NAME;
 use crate::tarred::{DATA, PROGRAM};
@@ -63,7 +63,7 @@ impl Content {
     /// Collects the files. `speaker` is the program, or a build of it that this machine can run: it
     /// generates the manual and the shell completions. `work` is a directory for generated files.
     pub(crate) fn collect(
-        workspace: &Workspace,
+        workspace: &CargoWorkspace,
         program: &Path,
         speaker: &Path,
         samples: &Path,

@@ -7,9 +7,9 @@ use std::process::Command;
 use anstream::println;
 use anyhow::{Context as _, Result};
 use bytesize::ByteSize;
-use toolbay_testkit::build::{Builder, Profile};
+use toolbay_testkit::build::{BuildProfile, WorkspaceBuilder};
 use toolbay_testkit::command;
-use toolbay_testkit::workspace::{HOST, Workspace};
+use toolbay_testkit::workspace::{CargoWorkspace, HOST_PACKAGE};
 
 use crate::build::{self, Target};
 use crate::content::Content;
@@ -41,7 +41,7 @@ pub(crate) struct Kit {
 
 impl Kit {
     /// Prepares the release. Builds the sample plugins, and the program unless `binary` is given.
-    pub(crate) fn new(workspace: &Workspace, binary: Option<&Path>, target: Target, url: &str) -> Result<Self> {
+    pub(crate) fn new(workspace: &CargoWorkspace, binary: Option<&Path>, target: Target, url: &str) -> Result<Self> {
         let release = Release::of(workspace, url)?;
         let tools = Tools::new(&workspace.target);
         let path = match binary {
@@ -58,8 +58,12 @@ impl Kit {
         }
         // Only releases have a list of crates; packages for tests do not.
         let sbom = if binary.is_none() { Some(sbom(workspace, target, &tools, &out)?) } else { None };
-        let samples = Builder::new(workspace).samples()?;
-        let speaker = if program.runs_here() { path.clone() } else { Builder::new(workspace).server(Profile::Dev)? };
+        let samples = WorkspaceBuilder::new(workspace).build_samples()?;
+        let speaker = if program.runs_here() {
+            path.clone()
+        } else {
+            WorkspaceBuilder::new(workspace).build_server(BuildProfile::Dev)?
+        };
         let content = Content::collect(workspace, &path, &speaker, &samples, sbom.as_deref(), &work)?;
         let kit = Self { release, program, content, tools, root: workspace.root.clone(), work, out };
         println!("{}", kit.describe()?);
@@ -90,8 +94,8 @@ impl Kit {
 }
 
 /// Writes the list of the crates in the program, with their versions and licences (`CycloneDX`).
-fn sbom(workspace: &Workspace, target: Target, tools: &Tools, out: &Path) -> Result<PathBuf> {
-    let name = format!("{HOST}.cdx");
+fn sbom(workspace: &CargoWorkspace, target: Target, tools: &Tools, out: &Path) -> Result<PathBuf> {
+    let name = format!("{HOST_PACKAGE}.cdx");
     let manifest = workspace.root.join("host/toolbay/Cargo.toml");
     let mut cargo = command::cargo(&workspace.root);
     cargo
@@ -104,7 +108,7 @@ fn sbom(workspace: &Workspace, target: Target, tools: &Tools, out: &Path) -> Res
     let mut found = Vec::new();
     for package in &workspace.packages {
         let written = workspace.root.join(&package.folder).join(&name).with_added_extension("json");
-        if package.name == HOST {
+        if package.name == HOST_PACKAGE {
             let to = out.join(format!("{name}.json"));
             fs::copy(&written, &to).with_context(|| format!("failed to copy {}", written.display()))?;
             found.push(to);

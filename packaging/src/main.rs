@@ -31,7 +31,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::Parser;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _};
 use toolbay_testkit::terminal;
-use toolbay_testkit::workspace::Workspace;
+use toolbay_testkit::workspace::CargoWorkspace;
 
 use self::build::Target;
 use self::format::{FORMATS, Format};
@@ -77,7 +77,7 @@ fn format() -> impl clap::builder::TypedValueParser<Value = String> {
 }
 
 fn run(options: &Options) -> Result<ExitCode> {
-    let workspace = Workspace::load()?;
+    let workspace = CargoWorkspace::load()?;
     let kit = Kit::new(&workspace, options.binary.as_deref(), options.target, &options.url)?;
     let wanted = |format: &&Format| options.only.is_empty() || options.only.iter().any(|name| name == format.name);
     let mut rows = Vec::new();

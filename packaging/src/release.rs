@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 use toolbay_testkit::command;
-use toolbay_testkit::workspace::{HOST, Workspace};
+use toolbay_testkit::workspace::{CargoWorkspace, HOST_PACKAGE};
 
 /// Name of the program.
 pub(crate) const NAME: &str = "toolbay";
@@ -54,7 +54,7 @@ pub(crate) struct Release {
 
 impl Release {
     /// Returns the release that the workspace contains.
-    pub(crate) fn of(workspace: &Workspace, downloads: &str) -> Result<Self> {
+    pub(crate) fn of(workspace: &CargoWorkspace, downloads: &str) -> Result<Self> {
         if !downloads.starts_with("https://") {
             bail!("--url: expected a URL that begins with https://, not {downloads:?}");
         }
@@ -76,7 +76,7 @@ impl Release {
     }
 }
 
-fn of_commit(workspace: &Workspace, what: &str) -> Result<String> {
+fn of_commit(workspace: &CargoWorkspace, what: &str) -> Result<String> {
     let mut git = Command::new("git");
     git.args(["log", "-1"]).arg(format!("--format={what}")).current_dir(&workspace.root);
     let text = command::output(&mut git)
@@ -85,9 +85,9 @@ fn of_commit(workspace: &Workspace, what: &str) -> Result<String> {
 }
 
 /// Returns the version of the server's crate.
-fn version(workspace: &Workspace) -> Result<String> {
+fn version(workspace: &CargoWorkspace) -> Result<String> {
     let mut cargo = command::cargo(&workspace.root);
-    let id = command::output(cargo.args(["pkgid", "--offline", "--package", HOST]))?;
+    let id = command::output(cargo.args(["pkgid", "--offline", "--package", HOST_PACKAGE]))?;
     let (_, version) = id.trim().rsplit_once(['#', '@']).context("cargo told no version")?;
     Ok(version.to_owned())
 }

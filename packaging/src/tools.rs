@@ -9,7 +9,7 @@ use std::process::Command;
 use anstream::println;
 use anyhow::{Context as _, Result};
 use toolbay_testkit::command;
-use toolbay_testkit::guests::once;
+use toolbay_testkit::guests::run_once;
 
 /// Builds wheels.
 const HATCHLING: &str = "hatchling==1.33.0";
@@ -87,7 +87,7 @@ impl Tools {
     /// Returns the program that packs bundles.
     pub(crate) fn mcpb(&self) -> Result<PathBuf> {
         let folder = self.folder.join("mcpb");
-        once(&folder.with_added_extension("installed"), MCPB, || {
+        run_once(&folder.with_added_extension("installed"), MCPB, || {
             println!("Installing {MCPB}");
             fs::create_dir_all(&folder)?;
             let mut npm = Command::new("npm");
@@ -110,7 +110,7 @@ impl Tools {
     /// Installs a program from a crate, once, and returns its directory.
     fn crates(&self, [name, version]: [&str; 2]) -> Result<PathBuf> {
         let folder = self.folder.join(name);
-        once(&folder.with_added_extension("installed"), version, || {
+        run_once(&folder.with_added_extension("installed"), version, || {
             println!("Installing {name} {version}");
             let mut cargo = command::cargo(Path::new("/"));
             cargo.args(["install", "--locked", "--quiet", "--root"]).arg(&folder).args(["--version", version, name]);
@@ -123,7 +123,7 @@ impl Tools {
     /// programs.
     fn python(&self, name: &str, packages: &[&str]) -> Result<PathBuf> {
         let folder = self.folder.join(name);
-        once(&folder.with_added_extension("installed"), &packages.join(" "), || {
+        run_once(&folder.with_added_extension("installed"), &packages.join(" "), || {
             println!("Installing {}", packages.join(" and "));
             command::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))
                 .context("it needs Python 3.10 or newer; on Debian and Ubuntu, also the package python3-venv")?;

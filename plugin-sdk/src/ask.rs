@@ -17,7 +17,7 @@ pub trait Question {
 
     /// Converts the question to the form of the contract.
     #[doc(hidden)]
-    fn question(&self) -> Asked;
+    fn question(&self) -> ContractQuestion;
 
     /// Parses the client's result.
     #[doc(hidden)]
@@ -27,7 +27,7 @@ pub trait Question {
 /// A question in the form of the contract.
 #[doc(hidden)]
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
+pub struct ContractQuestion {
     pub(crate) kind: types::QuestionKind,
     pub(crate) params: Value,
     pub(crate) required: bool,
@@ -99,30 +99,30 @@ impl<T: DeserializeOwned + JsonSchema> Form<T> {
 impl<T: DeserializeOwned + JsonSchema> Question for Form<T> {
     type Answer = Elicited<T>;
 
-    fn question(&self) -> Asked {
+    fn question(&self) -> ContractQuestion {
         let params = json!({"message": self.message, "requestedSchema": schema::of_form::<T>()});
-        Asked { kind: types::QuestionKind::Form, params, required: self.required }
+        ContractQuestion { kind: types::QuestionKind::Form, params, required: self.required }
     }
 
     fn answer(&self, result: Value) -> Result<Elicited<T>> {
-        Ok(match Action::deserialize(&result)? {
-            Action { action: Decision::Accept, content } => Elicited::Accepted(T::deserialize(content)?),
-            Action { action: Decision::Decline, .. } => Elicited::Declined,
-            Action { action: Decision::Cancel, .. } => Elicited::Cancelled,
+        Ok(match ElicitResult::deserialize(&result)? {
+            ElicitResult { action: ElicitAction::Accept, content } => Elicited::Accepted(T::deserialize(content)?),
+            ElicitResult { action: ElicitAction::Decline, .. } => Elicited::Declined,
+            ElicitResult { action: ElicitAction::Cancel, .. } => Elicited::Cancelled,
         })
     }
 }
 
 #[derive(Deserialize)]
-struct Action {
-    action: Decision,
+struct ElicitResult {
+    action: ElicitAction,
     #[serde(default)]
     content: Value,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Decision {
+enum ElicitAction {
     Accept,
     Decline,
     Cancel,
@@ -157,16 +157,16 @@ impl Visit {
 impl Question for Visit {
     type Answer = Elicited<()>;
 
-    fn question(&self) -> Asked {
+    fn question(&self) -> ContractQuestion {
         let params = json!({"message": self.message, "url": self.url});
-        Asked { kind: types::QuestionKind::Url, params, required: self.required }
+        ContractQuestion { kind: types::QuestionKind::Url, params, required: self.required }
     }
 
     fn answer(&self, result: Value) -> Result<Elicited<()>> {
-        Ok(match Action::deserialize(&result)?.action {
-            Decision::Accept => Elicited::Accepted(()),
-            Decision::Decline => Elicited::Declined,
-            Decision::Cancel => Elicited::Cancelled,
+        Ok(match ElicitResult::deserialize(&result)?.action {
+            ElicitAction::Accept => Elicited::Accepted(()),
+            ElicitAction::Decline => Elicited::Declined,
+            ElicitAction::Cancel => Elicited::Cancelled,
         })
     }
 }
@@ -247,8 +247,8 @@ impl Sampling {
 impl Question for Sampling {
     type Answer = Sampled;
 
-    fn question(&self) -> Asked {
-        Asked { kind: types::QuestionKind::Sampling, params: self.params.clone(), required: self.required }
+    fn question(&self) -> ContractQuestion {
+        ContractQuestion { kind: types::QuestionKind::Sampling, params: self.params.clone(), required: self.required }
     }
 
     fn answer(&self, result: Value) -> Result<Sampled> {
@@ -328,16 +328,16 @@ pub struct Root {
 impl Question for Roots {
     type Answer = Vec<Root>;
 
-    fn question(&self) -> Asked {
-        Asked { kind: types::QuestionKind::Roots, params: json!({}), required: !self.optional }
+    fn question(&self) -> ContractQuestion {
+        ContractQuestion { kind: types::QuestionKind::Roots, params: json!({}), required: !self.optional }
     }
 
     fn answer(&self, result: Value) -> Result<Vec<Root>> {
         #[derive(Deserialize)]
-        struct Listed {
+        struct ListRootsResult {
             roots: Vec<Root>,
         }
-        Ok(Listed::deserialize(result)?.roots)
+        Ok(ListRootsResult::deserialize(result)?.roots)
     }
 }
 
@@ -377,7 +377,7 @@ pub trait Questions {
 
     /// Converts the questions to the form of the contract, each with its key.
     #[doc(hidden)]
-    fn questions(&self) -> Vec<(&str, Asked)>;
+    fn questions(&self) -> Vec<(&str, ContractQuestion)>;
 
     /// Parses the client's results.
     #[doc(hidden)]
@@ -389,7 +389,7 @@ macro_rules! questions {
         impl<$($name: Question),+> Questions for ($((&str, $name),)+) {
             type Answers = ($($name::Answer,)+);
 
-            fn questions(&self) -> Vec<(&str, Asked)> {
+            fn questions(&self) -> Vec<(&str, ContractQuestion)> {
                 vec![$((self.$index.0, self.$index.1.question())),+]
             }
 

@@ -44,13 +44,13 @@ pub fn list_tools(entries: &[Entry]) -> Vec<tools::ToolDefinition> {
 #[inline(always)]
 pub fn call_if_named(entry: &Entry, name: &str, arguments: &str) -> Option<Result<tools::Output, tools::Failure>> {
     match entry {
-        Entry::Tool(tool) if tool.name == name => Some(finished((tool.call)(arguments, &Context::host()))),
+        Entry::Tool(tool) if tool.name == name => Some(into_contract_result((tool.call)(arguments, &Context::host()))),
         _ => None,
     }
 }
 
 /// Converts the result of a tool to the form of the contract.
-fn finished(returned: crate::Result<Output>) -> Result<tools::Output, tools::Failure> {
+fn into_contract_result(returned: crate::Result<Output>) -> Result<tools::Output, tools::Failure> {
     match returned {
         Ok(output) => Ok(output.into()),
         Err(error) => Err(error.0),

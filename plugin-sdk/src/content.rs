@@ -1,7 +1,7 @@
 //! One content block of a tool's result.
 
 use crate::bindings::toolbay::plugin::types;
-use crate::block::{Block, Body, Embedded, Link, Media};
+use crate::block::{EmbeddedResourceFields, MediaFields, ResourceBody, ResourceLinkFields, TypedContent};
 
 /// One content block of a tool's result: text, an image, audio, or a resource.
 ///
@@ -17,34 +17,34 @@ pub struct Content(pub(crate) types::Content);
 impl Content {
     /// Creates a text block.
     pub fn text(text: impl Into<String>) -> Self {
-        Block::Text(text.into()).into()
+        TypedContent::Text(text.into()).into()
     }
 
     /// Creates an image block from raw bytes, not base64, and their MIME type.
     pub fn image(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
-        Block::Image(Media::new(bytes, mime_type)).into()
+        TypedContent::Image(MediaFields::new(bytes, mime_type)).into()
     }
 
     /// Creates an audio block from raw bytes, not base64, and their MIME type.
     pub fn audio(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
-        Block::Audio(Media::new(bytes, mime_type)).into()
+        TypedContent::Audio(MediaFields::new(bytes, mime_type)).into()
     }
 
     /// Creates a link to a resource that the client can fetch.
     /// [`ResourceLink`](crate::ResourceLink) has more options.
     pub fn resource_link(uri: impl Into<String>, name: impl Into<String>) -> Self {
-        Block::ResourceLink(Link::new(uri, name)).into()
+        TypedContent::ResourceLink(ResourceLinkFields::new(uri, name)).into()
     }
 
     /// Creates an embedded resource with this text. [`Resource`](crate::Resource) has more options.
     pub fn resource_text(uri: impl Into<String>, text: impl Into<String>) -> Self {
-        Block::EmbeddedResource(Embedded::new(uri, Body::Text(text.into()))).into()
+        TypedContent::EmbeddedResource(EmbeddedResourceFields::new(uri, ResourceBody::Text(text.into()))).into()
     }
 
     /// Creates an embedded resource with these bytes. [`Resource`](crate::Resource) has more
     /// options.
     pub fn resource_bytes(uri: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
-        Block::EmbeddedResource(Embedded::new(uri, Body::Bytes(bytes.into()))).into()
+        TypedContent::EmbeddedResource(EmbeddedResourceFields::new(uri, ResourceBody::Bytes(bytes.into()))).into()
     }
 
     /// Marks the block as intended for the user. A block without a mark is for everyone, and so is
@@ -103,8 +103,8 @@ impl Content {
     }
 }
 
-impl From<Block> for Content {
-    fn from(block: Block) -> Self {
+impl From<TypedContent> for Content {
+    fn from(block: TypedContent) -> Self {
         Self(block.into())
     }
 }

@@ -1,8 +1,8 @@
 //! The host's functions for a running tool.
 
-use crate::ask::{AskError, Asked, Question, Questions};
+use crate::ask::{AskError, ContractQuestion, Question, Questions};
 use crate::level::Level;
-use crate::recorder::{Progress, Recorder};
+use crate::recorder::{Progress, TestRecorder};
 use crate::{Error, Result};
 use serde::de::{DeserializeOwned, IntoDeserializer, value};
 use serde_json::Value;
@@ -31,7 +31,7 @@ use serde_json::Value;
 /// assert_eq!(ctx.log_lines(), [(Level::Info, "done".to_owned())]);
 /// ```
 #[derive(Debug)]
-pub struct Context(Option<Recorder>);
+pub struct Context(Option<TestRecorder>);
 
 impl Context {
     /// Creates the context of a call from the host.
@@ -42,7 +42,7 @@ impl Context {
     /// Creates a context for native tests. It records all progress. It also records the log lines
     /// of this thread, until it is dropped or another context is created.
     pub fn test() -> Self {
-        Self(Some(Recorder::new()))
+        Self(Some(TestRecorder::new()))
     }
 
     /// Sets a configuration value for the test.
@@ -77,16 +77,16 @@ impl Context {
     /// the total is unknown. Each value must be greater than the one before. Does nothing if the
     /// client did not request progress.
     pub fn progress(&self, done: f64, total: impl Into<Option<f64>>) {
-        self.report(done, total.into(), None);
+        self.report_progress(done, total.into(), None);
     }
 
     /// Reports the progress like [`progress`](Self::progress), with a description of the current
     /// step.
     pub fn progress_message(&self, done: f64, total: impl Into<Option<f64>>, message: impl AsRef<str>) {
-        self.report(done, total.into(), Some(message.as_ref()));
+        self.report_progress(done, total.into(), Some(message.as_ref()));
     }
 
-    fn report(&self, done: f64, total: Option<f64>, message: Option<&str>) {
+    fn report_progress(&self, done: f64, total: Option<f64>, message: Option<&str>) {
         if let Some(recorder) = &self.0 {
             let message = message.map(str::to_owned);
             let mut reports = recorder.progress.borrow_mut();
@@ -153,7 +153,7 @@ impl Context {
     /// Returns [`AskError::Invalid`] if the question or the client's answer is invalid.
     #[expect(clippy::needless_pass_by_value, reason = "questions are made to be asked, where they are asked")]
     pub fn ask<Q: Question>(&self, key: &str, question: Q) -> Result<Q::Answer, AskError> {
-        let results = self.results(vec![(key, question.question())])?;
+        let results = self.request_answers(vec![(key, question.question())])?;
         let result = results.into_iter().next().unwrap_or_default();
         question.answer(result).map_err(|error| AskError::Invalid(error.to_string()))
     }
@@ -166,14 +166,14 @@ impl Context {
     /// Returns the same errors as [`ask`](Self::ask).
     #[expect(clippy::needless_pass_by_value, reason = "questions are made to be asked, where they are asked")]
     pub fn ask_all<Q: Questions>(&self, questions: Q) -> Result<Q::Answers, AskError> {
-        let results = self.results(questions.questions())?;
+        let results = self.request_answers(questions.questions())?;
         questions.answers(results).map_err(|error| AskError::Invalid(error.to_string()))
     }
 
     /// Returns the client's results, in the order of the questions.
-    fn results(&self, questions: Vec<(&str, Asked)>) -> Result<Vec<Value>, AskError> {
+    fn request_answers(&self, questions: Vec<(&str, ContractQuestion)>) -> Result<Vec<Value>, AskError> {
         if let Some(recorder) = &self.0 {
-            let answer = |(key, _): &(&str, Asked)| {
+            let answer = |(key, _): &(&str, ContractQuestion)| {
                 let missing = || format!("the test has no answer to the question `{key}`: add it by `with_answer`");
                 recorder.answers.get(*key).cloned().ok_or_else(missing).map_err(AskError::Invalid)
             };
@@ -181,7 +181,7 @@ impl Context {
         }
         let questions: Vec<types::Question> = questions
             .into_iter()
-            .map(|(key, Asked { kind, params, required })| types::Question {
+            .map(|(key, ContractQuestion { kind, params, required })| types::Question {
                 key: key.to_owned(),
                 kind,
                 params: params.to_string(),

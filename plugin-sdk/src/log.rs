@@ -5,7 +5,7 @@
 //! context.
 //!
 //! ```
-//! use toolbay_plugin::log::{info, warning};
+//! use toolbay_plugin::record_line::{info, warning};
 //!
 //! let left = 3;
 //! info!("fetching");
@@ -75,7 +75,7 @@ mod sink {
 
     #[expect(clippy::print_stderr, reason = "native code with no recorder has nowhere else to say it")]
     pub(super) fn log(level: Level, message: &str) {
-        if !recorder::log(level, message) {
+        if !recorder::record_line(level, message) {
             eprintln!("{level:?}: {message}");
         }
     }

@@ -1,6 +1,6 @@
 //! Images and audio.
 
-use crate::block::{Block, Media};
+use crate::block::{MediaFields, TypedContent};
 use crate::content::Content;
 
 /// An image as the result of a tool.
@@ -15,16 +15,16 @@ use crate::content::Content;
 /// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Image(Media);
+pub struct Image(MediaFields);
 
 /// Audio as the result of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Audio(Media);
+pub struct Audio(MediaFields);
 
 impl Image {
     /// Creates an image of any type from raw bytes, not base64, and their MIME type.
     pub fn new(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
-        Self(Media::new(bytes, mime_type))
+        Self(MediaFields::new(bytes, mime_type))
     }
 
     /// Creates an image from a PNG file.
@@ -41,7 +41,7 @@ impl Image {
 impl Audio {
     /// Creates audio of any type from raw bytes, not base64, and their MIME type.
     pub fn new(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
-        Self(Media::new(bytes, mime_type))
+        Self(MediaFields::new(bytes, mime_type))
     }
 
     /// Creates audio from a WAV file.
@@ -57,13 +57,13 @@ impl Audio {
 
 impl From<Image> for Content {
     fn from(image: Image) -> Self {
-        Block::Image(image.0).into()
+        TypedContent::Image(image.0).into()
     }
 }
 
 impl From<Audio> for Content {
     fn from(audio: Audio) -> Self {
-        Block::Audio(audio.0).into()
+        TypedContent::Audio(audio.0).into()
     }
 }
 

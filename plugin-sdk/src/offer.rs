@@ -60,20 +60,20 @@ pub const fn check_names(entries: &[Entry]) {
         while let [other, others @ ..] = after {
             match (entry, other) {
                 (Entry::Tool(one), Entry::Tool(two)) => assert!(
-                    !same(one.name.as_bytes(), two.name.as_bytes()),
+                    !bytes_equal(one.name.as_bytes(), two.name.as_bytes()),
                     "two tools in `export!` have the same name: give one of them `#[tool(name = \"…\")]`"
                 ),
                 (Entry::Prompt(one), Entry::Prompt(two)) => assert!(
-                    !same(one.name.as_bytes(), two.name.as_bytes()),
+                    !bytes_equal(one.name.as_bytes(), two.name.as_bytes()),
                     "two prompts in `export!` have the same name: give one of them `#[prompt(name = \"…\")]`"
                 ),
                 (Entry::Resource(one), Entry::Resource(two)) => assert!(
-                    !same(one.uri.as_bytes(), two.uri.as_bytes()),
+                    !bytes_equal(one.uri.as_bytes(), two.uri.as_bytes()),
                     "two resources in `export!` have the same URI"
                 ),
                 (Entry::Completion(one), Entry::Completion(two)) => assert!(
-                    !(same(one.target.as_bytes(), two.target.as_bytes())
-                        && same(one.argument.as_bytes(), two.argument.as_bytes())),
+                    !(bytes_equal(one.target.as_bytes(), two.target.as_bytes())
+                        && bytes_equal(one.argument.as_bytes(), two.argument.as_bytes())),
                     "two functions in `export!` complete the same argument"
                 ),
                 _ => {}
@@ -85,7 +85,7 @@ pub const fn check_names(entries: &[Entry]) {
 }
 
 /// Compares two slices. `==` cannot be used at compile time yet.
-const fn same(mut a: &[u8], mut b: &[u8]) -> bool {
+const fn bytes_equal(mut a: &[u8], mut b: &[u8]) -> bool {
     while let ([x, xs @ ..], [y, ys @ ..]) = (a, b) {
         if *x != *y {
             return false;
@@ -110,8 +110,8 @@ mod tests {
     fn names_are_compared_as_a_whole() {
         check_names(&named(["a", "ab", "b"]));
         check_names(&named(["", "ab", "b"]));
-        assert!(same(b"ab", b"ab"));
-        assert!(!same(b"ab", b"a"));
+        assert!(bytes_equal(b"ab", b"ab"));
+        assert!(!bytes_equal(b"ab", b"a"));
     }
 
     #[test]

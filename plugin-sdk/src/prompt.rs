@@ -62,7 +62,7 @@ impl PromptDefinition {
     /// `example.com/`.
     #[must_use]
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        crate::meta::add(&mut self.0.meta, key.into(), value.into());
+        crate::meta::insert_member(&mut self.0.meta, key.into(), value.into());
         self
     }
 
@@ -228,14 +228,14 @@ macro_rules! one_message {
 one_message!(String &str Content Image Audio Resource Message);
 
 /// A function that fills in a prompt with arguments by name.
-type Get = fn(&[(String, String)], &Context) -> Result<Messages>;
+type GetPromptFn = fn(&[(String, String)], &Context) -> Result<Messages>;
 
 /// The entry of a prompt in `export!`.
 #[derive(Debug)]
 pub struct PromptEntry {
     pub(crate) name: &'static str,
     pub(crate) definition: fn() -> PromptDefinition,
-    pub(crate) get: Get,
+    pub(crate) get: GetPromptFn,
 }
 
 impl PromptEntry {

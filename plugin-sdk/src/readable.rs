@@ -96,7 +96,7 @@ impl ResourceDefinition {
     /// `example.com/`.
     #[must_use]
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        crate::meta::add(&mut self.0.meta, key.into(), value.into());
+        crate::meta::insert_member(&mut self.0.meta, key.into(), value.into());
         self
     }
 
@@ -190,7 +190,7 @@ impl Contents {
     /// `example.com/`.
     #[must_use]
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        crate::meta::add(&mut self.0.meta, key.into(), value.into());
+        crate::meta::insert_member(&mut self.0.meta, key.into(), value.into());
         self
     }
 
@@ -274,14 +274,14 @@ impl<A: IntoContents, E: Into<Error>> IntoContents for Result<A, E> {
     }
 }
 
-type Read = fn(&str, &[(String, String)], &Context) -> Result<Option<Vec<Contents>>>;
+type ReadResourceFn = fn(&str, &[(String, String)], &Context) -> Result<Option<Vec<Contents>>>;
 
 /// The entry of a resource in `export!`.
 #[derive(Debug)]
 pub struct ResourceEntry {
     pub(crate) uri: &'static str,
     pub(crate) definition: fn() -> ResourceDefinition,
-    pub(crate) read: Read,
+    pub(crate) read: ReadResourceFn,
 }
 
 impl ResourceEntry {
@@ -296,14 +296,14 @@ impl ResourceEntry {
 
     /// Reads `uri` if it is this resource or matches this template. Returns `None` otherwise.
     pub(crate) fn read(&self, uri: &str, context: &Context) -> Option<Result<Vec<Contents>>> {
-        let values = uri_template::values(self.uri, uri)?;
+        let values = uri_template::match_uri(self.uri, uri)?;
         let contents = (self.read)(uri, &values, context).map(Option::unwrap_or_default);
-        Some(contents.map(|contents| completed(contents, uri, (self.definition)().0.mime_type.as_deref())))
+        Some(contents.map(|contents| fill_defaults(contents, uri, (self.definition)().0.mime_type.as_deref())))
     }
 }
 
 /// Sets the URI and the MIME type of items for which the author has not set them.
-fn completed(mut contents: Vec<Contents>, uri: &str, mime_type: Option<&str>) -> Vec<Contents> {
+fn fill_defaults(mut contents: Vec<Contents>, uri: &str, mime_type: Option<&str>) -> Vec<Contents> {
     for Contents(item) in &mut contents {
         if item.uri.is_empty() {
             uri.clone_into(&mut item.uri);

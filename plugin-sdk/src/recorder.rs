@@ -18,7 +18,7 @@ pub struct Progress {
 
 /// A replacement for the host, which records the calls of a tool.
 #[derive(Debug, Default)]
-pub(crate) struct Recorder {
+pub(crate) struct TestRecorder {
     pub(crate) config: BTreeMap<String, String>,
     /// The answers to questions, by key.
     pub(crate) answers: BTreeMap<String, serde_json::Value>,
@@ -29,27 +29,27 @@ pub(crate) struct Recorder {
     pub(crate) lines: Rc<RefCell<Vec<(Level, String)>>>,
 }
 
-type Lines = RefCell<Vec<(Level, String)>>;
+type CapturedLines = RefCell<Vec<(Level, String)>>;
 
 thread_local! {
     /// The lines of the newest recorder of each thread. The log macros need it because they have no
     /// context. The reference is weak: the context owns the lines, and dropping the context ends
     /// the recording.
-    static LINES: RefCell<Weak<Lines>> = const { RefCell::new(Weak::new()) };
+    static CURRENT_LINES: RefCell<Weak<CapturedLines>> = const { RefCell::new(Weak::new()) };
 }
 
-impl Recorder {
+impl TestRecorder {
     pub(crate) fn new() -> Self {
         let recorder = Self::default();
-        LINES.set(Rc::downgrade(&recorder.lines));
+        CURRENT_LINES.set(Rc::downgrade(&recorder.lines));
         recorder
     }
 }
 
 /// Records a line. Returns false if the thread has no recorder.
 #[cfg(not(target_family = "wasm"))]
-pub(crate) fn log(level: Level, message: &str) -> bool {
-    let lines = LINES.with_borrow(Weak::upgrade);
+pub(crate) fn record_line(level: Level, message: &str) -> bool {
+    let lines = CURRENT_LINES.with_borrow(Weak::upgrade);
     let Some(lines) = lines else {
         return false;
     };

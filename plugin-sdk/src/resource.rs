@@ -1,6 +1,6 @@
 //! Links to resources, and embedded resources, as the result of a tool.
 
-use crate::block::{Block, Body, Embedded, Link};
+use crate::block::{EmbeddedResourceFields, ResourceBody, ResourceLinkFields, TypedContent};
 use crate::content::Content;
 
 /// A link to a resource that the client can fetch.
@@ -14,12 +14,12 @@ use crate::content::Content;
 ///     .size(120_000);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct ResourceLink(Link);
+pub struct ResourceLink(ResourceLinkFields);
 
 impl ResourceLink {
     /// Creates a link to `uri` with a short name, such as the name of the file.
     pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
-        Self(Link::new(uri, name))
+        Self(ResourceLinkFields::new(uri, name))
     }
 
     /// Sets a display name.
@@ -53,17 +53,17 @@ impl ResourceLink {
 
 /// A resource whose content is part of the result.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Resource(Embedded);
+pub struct Resource(EmbeddedResourceFields);
 
 impl Resource {
     /// Creates a resource with text.
     pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
-        Self(Embedded::new(uri, Body::Text(text.into())))
+        Self(EmbeddedResourceFields::new(uri, ResourceBody::Text(text.into())))
     }
 
     /// Creates a resource with bytes.
     pub fn bytes(uri: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
-        Self(Embedded::new(uri, Body::Bytes(bytes.into())))
+        Self(EmbeddedResourceFields::new(uri, ResourceBody::Bytes(bytes.into())))
     }
 
     /// Sets the MIME type.
@@ -76,13 +76,13 @@ impl Resource {
 
 impl From<ResourceLink> for Content {
     fn from(link: ResourceLink) -> Self {
-        Block::ResourceLink(link.0).into()
+        TypedContent::ResourceLink(link.0).into()
     }
 }
 
 impl From<Resource> for Content {
     fn from(resource: Resource) -> Self {
-        Block::EmbeddedResource(resource.0).into()
+        TypedContent::EmbeddedResource(resource.0).into()
     }
 }
 

@@ -9,7 +9,7 @@ pub use schemars::Schema;
 
 /// Returns the schema of arguments, which are deserialized.
 pub(crate) fn of_input<T: JsonSchema>() -> Schema {
-    let mut schema = root::<T>(settings().for_deserialize());
+    let mut schema = generate_root_schema::<T>(settings().for_deserialize());
     // MCP requires `type` even if it is implied, for example by the variants of an enum.
     schema.ensure_object().entry("type").or_insert_with(|| "object".into());
     schema
@@ -17,8 +17,10 @@ pub(crate) fn of_input<T: JsonSchema>() -> Schema {
 
 /// Returns the schema of structured content, which is serialized.
 pub(crate) fn of_output<T: JsonSchema>() -> Schema {
-    let exact = RecursiveTransform(exact);
-    root::<T>(bare_settings().with_transform(exact).with_transform(RestrictFormats::default()).for_serialize())
+    let exact = RecursiveTransform(add_integer_bounds);
+    generate_root_schema::<T>(
+        bare_settings().with_transform(exact).with_transform(RestrictFormats::default()).for_serialize(),
+    )
 }
 
 /// Returns the schema of a form's fields, in the subset of JSON Schema that clients can show (MCP,
@@ -28,7 +30,7 @@ pub(crate) fn of_form<T: JsonSchema>() -> Value {
     if let Some(members) = schema.as_object_mut() {
         members.retain(|key, _| matches!(key.as_str(), "type" | "properties" | "required"));
         if let Some(Value::Object(fields)) = members.get_mut("properties") {
-            fields.values_mut().for_each(field);
+            fields.values_mut().for_each(simplify_form_field);
         }
     }
     schema
@@ -36,7 +38,7 @@ pub(crate) fn of_form<T: JsonSchema>() -> Value {
 
 /// Simplifies the schema of a form's field. A form has no `null`, so an optional field is one that
 /// is not required. The descriptions of choices become their titles.
-fn field(schema: &mut Value) {
+fn simplify_form_field(schema: &mut Value) {
     if let Some(one) = schema.get("anyOf").and_then(Value::as_array).and_then(|any| match any.as_slice() {
         [one, null] if null.get("type") == Some(&json!("null")) => Some(one.clone()),
         _ => None,
@@ -70,7 +72,7 @@ fn field(schema: &mut Value) {
         members.insert("type".into(), "string".into());
     }
     if let Some(items) = members.get_mut("items") {
-        field(items);
+        simplify_form_field(items);
         // In a list, the choices are in `anyOf`, not in `oneOf`.
         if let Some(items) = items.as_object_mut()
             && let Some(choices) = items.remove("oneOf")
@@ -82,7 +84,7 @@ fn field(schema: &mut Value) {
 }
 
 /// Returns the schema for a tool without arguments.
-pub(crate) fn of_nothing() -> Schema {
+pub(crate) fn of_no_arguments() -> Schema {
     schemars::json_schema!({"type": "object", "additionalProperties": false})
 }
 
@@ -101,7 +103,7 @@ fn bare_settings() -> SchemaSettings {
 
 /// Adds bounds to integers of 32 bits. Every client reads such integers exactly, and the host warns
 /// about larger ones. `usize` and `isize` have 32 bits in a plugin.
-fn exact(schema: &mut Schema) {
+fn add_integer_bounds(schema: &mut Schema) {
     let (least, most) = match schema.get("format").and_then(Value::as_str) {
         Some("int32" | "int") => (i64::from(i32::MIN), i64::from(i32::MAX)),
         Some("uint32" | "uint") => (0, i64::from(u32::MAX)),
@@ -112,7 +114,7 @@ fn exact(schema: &mut Schema) {
     members.entry("maximum").or_insert_with(|| most.into());
 }
 
-fn root<T: JsonSchema>(settings: SchemaSettings) -> Schema {
+fn generate_root_schema<T: JsonSchema>(settings: SchemaSettings) -> Schema {
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     let name = T::schema_name();
     // The name of a Rust type does not help a model, but a title that the author chose does.

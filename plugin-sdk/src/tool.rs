@@ -21,7 +21,7 @@ pub trait Tool {
 }
 
 /// The member of `_meta` that states whether a tool can be called as a task.
-const TASK_SUPPORT: &str = "dev.toolbay/task-support";
+const TASK_SUPPORT_KEY: &str = "dev.toolbay/task-support";
 
 /// The support of a tool for calls as tasks. A tool without a value cannot be called as a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Definition {
             name: name.to_owned(),
             title: None,
             description: Some(description.to_owned()),
-            input_schema: schema::of_nothing().as_value().to_string(),
+            input_schema: schema::of_no_arguments().as_value().to_string(),
             output_schema: None,
             annotations: None,
             icons: Vec::new(),
@@ -83,7 +83,7 @@ impl Definition {
     /// `example.com/`.
     #[must_use]
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        crate::meta::add(&mut self.0.meta, key.into(), value.into());
+        crate::meta::insert_member(&mut self.0.meta, key.into(), value.into());
         self
     }
 
@@ -92,7 +92,7 @@ impl Definition {
     /// content of the result.
     #[must_use]
     pub fn view(mut self, uri: &str) -> Self {
-        crate::meta::add_to(&mut self.0.meta, "ui", "resourceUri", uri.into());
+        crate::meta::insert_nested_member(&mut self.0.meta, "ui", "resourceUri", uri.into());
         self
     }
 
@@ -100,7 +100,7 @@ impl Definition {
     /// the model. This is not a security boundary: a client can still call the tool.
     #[must_use]
     pub fn app_only(mut self) -> Self {
-        crate::meta::add_to(&mut self.0.meta, "ui", "visibility", vec!["app"].into());
+        crate::meta::insert_nested_member(&mut self.0.meta, "ui", "visibility", vec!["app"].into());
         self
     }
 
@@ -140,7 +140,7 @@ impl Definition {
             TaskSupport::Optional => "optional",
             TaskSupport::Required => "required",
         };
-        self.meta(TASK_SUPPORT, word)
+        self.meta(TASK_SUPPORT_KEY, word)
     }
 
     fn annotations(&mut self) -> &mut types::Annotations {
@@ -193,17 +193,17 @@ impl ToolEntry {
 pub fn arguments<T: DeserializeOwned>(text: &str) -> Result<T> {
     // Nearly all arguments are valid. Tracking the path of a mistake costs an allocation for each
     // member, so the path is determined only if deserialization fails.
-    serde_json::from_str(text).or_else(|_| arguments_or_mistake(text))
+    serde_json::from_str(text).or_else(|_| parse_with_error_path(text))
 }
 
 /// Deserializes the arguments like [`arguments`], but slower, and reports the path of a mistake.
 #[cold]
 #[inline(never)]
-fn arguments_or_mistake<T: DeserializeOwned>(text: &str) -> Result<T> {
+fn parse_with_error_path<T: DeserializeOwned>(text: &str) -> Result<T> {
     let mut json = serde_json::Deserializer::from_str(text);
     serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
-        let message = message(error.inner());
+        let message = message_without_position(error.inner());
         // "." is the object itself; the message names the missing member.
         if path == "." {
             Error::invalid_arguments(message)
@@ -215,7 +215,7 @@ fn arguments_or_mistake<T: DeserializeOwned>(text: &str) -> Result<T> {
 
 /// Returns the message without line and column, which are meaningless to a caller that does not
 /// have the text.
-fn message(error: &serde_json::Error) -> String {
+fn message_without_position(error: &serde_json::Error) -> String {
     let message = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     message.strip_suffix(&place).unwrap_or(&message).to_owned()

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 /// A part of a template.
 #[derive(Clone, Copy, Debug)]
-enum Part<'a> {
+enum TemplateSegment<'a> {
     /// Literal text.
     Text(&'a str),
     /// A variable: `{name}`, or `{+name}` if it may contain reserved characters.
@@ -18,38 +18,38 @@ enum Part<'a> {
 /// A variable has at least one character, and as few as the rest of the template allows. `{name}`
 /// does not contain `/`, `?` or `#`, and its value is decoded. `{+name}` can contain any character,
 /// and its value is not decoded.
-pub(crate) fn values(template: &str, uri: &str) -> Option<Vec<(String, String)>> {
-    let parts = parts(template)?;
-    let mut values = find(&parts, uri, &mut HashSet::new())?;
+pub(crate) fn match_uri(template: &str, uri: &str) -> Option<Vec<(String, String)>> {
+    let parts = parse_template(template)?;
+    let mut values = match_parts(&parts, uri, &mut HashSet::new())?;
     // The values are in reverse order, from the last variable to the first.
     values.reverse();
     let read = |(name, value, reserved): (&str, &str, bool)| {
-        Some((name.to_owned(), if reserved { value.to_owned() } else { decoded(value)? }))
+        Some((name.to_owned(), if reserved { value.to_owned() } else { percent_decode(value)? }))
     };
     values.into_iter().map(read).collect()
 }
 
 /// Parses the parts of a template. Returns `None` if a brace is missing.
-fn parts(mut template: &str) -> Option<Vec<Part<'_>>> {
+fn parse_template(mut template: &str) -> Option<Vec<TemplateSegment<'_>>> {
     let mut parts = Vec::new();
     while let Some((text, rest)) = template.split_once('{') {
         let (name, rest) = rest.split_once('}')?;
         let reserved = name.strip_prefix('+');
         parts.extend([
-            Part::Text(text),
-            Part::Variable { name: reserved.unwrap_or(name), reserved: reserved.is_some() },
+            TemplateSegment::Text(text),
+            TemplateSegment::Variable { name: reserved.unwrap_or(name), reserved: reserved.is_some() },
         ]);
         template = rest;
     }
-    parts.push(Part::Text(template));
+    parts.push(TemplateSegment::Text(template));
     Some(parts)
 }
 
-/// Returns the values of the variables in `parts`, last first. `failed` contains the failed
+/// Returns the values of the variables in `parse_template`, last first. `failed` contains the failed
 /// attempts, each as the number of remaining parts and of remaining bytes, so that none is
 /// repeated.
-fn find<'a>(
-    parts: &[Part<'a>],
+fn match_parts<'a>(
+    parts: &[TemplateSegment<'a>],
     uri: &'a str,
     failed: &mut HashSet<(usize, usize)>,
 ) -> Option<Vec<(&'a str, &'a str, bool)>> {
@@ -58,13 +58,13 @@ fn find<'a>(
         return None;
     }
     let found = match *part {
-        Part::Text(text) => uri.strip_prefix(text).and_then(|uri| find(rest, uri, failed)),
-        Part::Variable { name, reserved } => {
+        TemplateSegment::Text(text) => uri.strip_prefix(text).and_then(|uri| match_parts(rest, uri, failed)),
+        TemplateSegment::Variable { name, reserved } => {
             let most = if reserved { uri.len() } else { uri.find(['/', '?', '#']).unwrap_or(uri.len()) };
             let mut ends = (1..=most).filter(|end| uri.is_char_boundary(*end));
             ends.find_map(|end| {
                 let (value, uri) = uri.split_at_checked(end)?;
-                let mut values = find(rest, uri, failed)?;
+                let mut values = match_parts(rest, uri, failed)?;
                 values.push((name, value, reserved));
                 Some(values)
             })
@@ -78,7 +78,7 @@ fn find<'a>(
 
 /// Decodes percent-encoded bytes such as `%20`. Returns `None` if an encoding is invalid or the
 /// result is not UTF-8.
-fn decoded(text: &str) -> Option<String> {
+fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     fn found(template: &str, uri: &str) -> Option<String> {
-        let values = values(template, uri)?;
+        let values = match_uri(template, uri)?;
         Some(values.into_iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" "))
     }
 

@@ -34,7 +34,7 @@ use serde_json::{Map, Value, json};
 pub struct View {
     csp: Map<String, Value>,
     permissions: Map<String, Value>,
-    rest: Map<String, Value>,
+    other_members: Map<String, Value>,
 }
 
 impl View {
@@ -50,67 +50,67 @@ impl View {
     /// `https://api.example.com`.
     #[must_use]
     pub fn connect<O: Into<String>>(self, origins: impl IntoIterator<Item = O>) -> Self {
-        self.origins("connectDomains", origins)
+        self.add_origins("connectDomains", origins)
     }
 
     /// Adds origins of the view's images, scripts, styles, fonts and media.
     #[must_use]
     pub fn resources<O: Into<String>>(self, origins: impl IntoIterator<Item = O>) -> Self {
-        self.origins("resourceDomains", origins)
+        self.add_origins("resourceDomains", origins)
     }
 
     /// Adds origins of the pages in the view's frames.
     #[must_use]
     pub fn frames<O: Into<String>>(self, origins: impl IntoIterator<Item = O>) -> Self {
-        self.origins("frameDomains", origins)
+        self.add_origins("frameDomains", origins)
     }
 
     /// Adds origins that the view may use as the base of its relative URLs.
     #[must_use]
     pub fn base<O: Into<String>>(self, origins: impl IntoIterator<Item = O>) -> Self {
-        self.origins("baseUriDomains", origins)
+        self.add_origins("baseUriDomains", origins)
     }
 
     /// Requests access to the camera.
     #[must_use]
     pub fn camera(self) -> Self {
-        self.permission("camera")
+        self.request_permission("camera")
     }
 
     /// Requests access to the microphone.
     #[must_use]
     pub fn microphone(self) -> Self {
-        self.permission("microphone")
+        self.request_permission("microphone")
     }
 
     /// Requests access to the user's location.
     #[must_use]
     pub fn geolocation(self) -> Self {
-        self.permission("geolocation")
+        self.request_permission("geolocation")
     }
 
     /// Requests write access to the clipboard.
     #[must_use]
     pub fn clipboard_write(self) -> Self {
-        self.permission("clipboardWrite")
+        self.request_permission("clipboardWrite")
     }
 
     /// Sets whether the client should draw a border around the view. Without this option, each
     /// client decides.
     #[must_use]
     pub fn border(mut self, yes: bool) -> Self {
-        self.rest.insert("prefersBorder".to_owned(), yes.into());
+        self.other_members.insert("prefersBorder".to_owned(), yes.into());
         self
     }
 
     /// Requests a separate origin for the view, under a name in the form that the client defines.
     #[must_use]
     pub fn domain(mut self, name: impl Into<String>) -> Self {
-        self.rest.insert("domain".to_owned(), name.into().into());
+        self.other_members.insert("domain".to_owned(), name.into().into());
         self
     }
 
-    fn origins<O: Into<String>>(mut self, key: &str, origins: impl IntoIterator<Item = O>) -> Self {
+    fn add_origins<O: Into<String>>(mut self, key: &str, origins: impl IntoIterator<Item = O>) -> Self {
         let list = self.csp.entry(key).or_insert_with(|| json!([]));
         if let Value::Array(list) = list {
             list.extend(origins.into_iter().map(|origin| Value::String(origin.into())));
@@ -118,14 +118,14 @@ impl View {
         self
     }
 
-    fn permission(mut self, name: &str) -> Self {
+    fn request_permission(mut self, name: &str) -> Self {
         self.permissions.insert(name.to_owned(), json!({}));
         self
     }
 
     /// Returns the member `ui` of a resource's `_meta`.
     pub(crate) fn into_value(self) -> Value {
-        let Self { csp, permissions, rest } = self;
+        let Self { csp, permissions, other_members: rest } = self;
         let mut ui = Map::new();
         for (key, members) in [("csp", csp), ("permissions", permissions)] {
             if !members.is_empty() {

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Server, Toolbay, failure, own_server, text};
+use crate::support::{Folder, StdioServer, ToolbayCommand, error_kind_and_text, own_server, result_text};
 
 /// The guest for 0.1, and the one for 0.2.
 const BOTH: [&str; 2] = ["act1", "act"];
 
-fn serving(name: &str, grant: &str) -> Server {
+fn serving(name: &str, grant: &str) -> StdioServer {
     let folder = Folder::with(&format!("{name}.wasm"), own_server(name));
     folder.put(&format!("{name}.toml"), grant);
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("greet");
     server
 }
@@ -64,7 +64,7 @@ fn parts_become_blocks_by_their_media_types() {
         let structured = server.call("structured", json!({"n": 7}));
         let expected = json!({"bytes": {"$bytes": "AQIDBA=="}, "given": {"n": 7}});
         assert_eq!(structured["structuredContent"], expected);
-        assert_eq!(serde_json::from_str::<Value>(&text(&structured)).unwrap(), expected);
+        assert_eq!(serde_json::from_str::<Value>(&result_text(&structured)).unwrap(), expected);
         let object = server.call("json", json!({}));
         assert_eq!(object["structuredContent"], json!({"a": [1, null]}));
         let image = server.call("image", json!({}));
@@ -90,12 +90,12 @@ fn parts_become_blocks_by_their_media_types() {
 fn a_stream_is_read_to_its_end_and_tells_of_progress() {
     for name in BOTH {
         let mut server = serving(name, "");
-        let id = server.begin_with_progress("stream", json!({}));
-        let result = server.finish(id);
+        let id = server.start_call_with_progress("stream", json!({}));
+        let result = server.finish_call(id);
         let parts: Vec<&str> =
             result["content"].as_array().unwrap().iter().map(|block| block["text"].as_str().unwrap()).collect();
         assert_eq!(parts, ["part 1", "part 2", "part 3"]);
-        let reports = server.notifications_so_far("notifications/progress");
+        let reports = server.take_notifications("notifications/progress");
         let steps: Vec<f64> = reports.iter().map(|report| report["progress"].as_f64().unwrap()).collect();
         assert_eq!(steps, [1.0, 2.0, 3.0], "{reports:?}");
         assert_eq!(reports[0]["total"], 3.0);
@@ -154,10 +154,10 @@ fn an_endless_stream_ends_with_the_time_or_the_memory_of_its_call_too() {
 fn a_cancelled_stream_frees_its_place() {
     let folder = Folder::with("act.wasm", own_server("act"));
     folder.put("act.toml", "[limits]\ntimeout = \"1h\"");
-    folder.configure("[server]\ncalls = 1");
-    let mut server = Server::start(&folder);
+    folder.write_config("[server]\ncalls = 1");
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("silent");
-    let id = server.begin("silent", json!({}));
+    let id = server.start_call("silent", json!({}));
     server.notify("notifications/cancelled", json!({"requestId": id}));
     assert_eq!(server.text("greet", json!({"name": "Ada"})), "Hello, Ada!");
 }
@@ -166,7 +166,7 @@ fn a_cancelled_stream_frees_its_place() {
 fn check_says_what_it_is_what_is_left_out_and_what_cannot_be_used() {
     for (name, version) in [("act1", "0.1.0"), ("act", "0.2.0")] {
         let folder = Folder::with(&format!("{name}.wasm"), own_server(name));
-        let checked = Toolbay::new(&folder).args(["check", &format!("plugins/{name}.wasm")]).run();
+        let checked = ToolbayCommand::new(&folder).args(["check", &format!("plugins/{name}.wasm")]).run();
         let form = format!("it exports act:tools/tool-provider@{version}, which lists its tools");
         let remark = "part of its metadata is not used: std:destructive ends in the middle of an item";
         let time = "it may take 1h (std:timeout-ms), and limits.timeout decides how long it can";
@@ -189,7 +189,7 @@ fn a_list_that_fails_and_a_schema_that_is_not_json_are_refused() {
             r#"<"type":"object","description":"schema-marker""#,
         ),
     );
-    let server = Server::start(&folder);
+    let server = StdioServer::start(&folder);
     server.log.wait_for("its list-tools failed: the catalogue cannot be reached (acme:offline)");
     server.log.wait_for("its input schema is invalid: not JSON");
 }
@@ -199,5 +199,5 @@ fn a_failure_is_one_for_clients_of_every_revision() {
     let mut server = serving("act", "");
     let result = server.call("fail", json!({"kind": "std:internal"}));
     assert_eq!(result["isError"], true);
-    assert_eq!(failure(&result).1, "half\nIt is not there. (std:internal)");
+    assert_eq!(error_kind_and_text(&result).1, "half\nIt is not there. (std:internal)");
 }

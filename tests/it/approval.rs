@@ -7,7 +7,7 @@ mod scope;
 use serde_json::{Value, json};
 use toolbay_testkit::message;
 
-use crate::support::{Folder, HttpServer, HttpSession, MODERN, Server, asker, failure};
+use crate::support::{Folder, HttpServer, HttpSession, MODERN, StdioServer, asker, error_kind_and_text};
 
 /// The key of the host's question.
 const KEY: &str = "dev.toolbay/approve";
@@ -28,7 +28,7 @@ fn steps(steps: Value) -> Value {
 fn folder(grant: &str) -> Folder {
     let folder = Folder::with("asker.wasm", asker());
     folder.put("asker.toml", format!("{grant}\n[permissions.state]\n"));
-    folder.configure(CONFIG);
+    folder.write_config(CONFIG);
     folder
 }
 
@@ -47,8 +47,8 @@ fn said(result: &Value) -> Vec<String> {
 }
 
 /// A session on standard input and output.
-fn session(folder: &Folder, revision: &str, capabilities: &Value) -> Server {
-    let mut server = Server::spawn(folder);
+fn session(folder: &Folder, revision: &str, capabilities: &Value) -> StdioServer {
+    let mut server = StdioServer::spawn(folder);
     let client = json!({"name": "test", "version": "1"});
     server
         .result("initialize", json!({"protocolVersion": revision, "capabilities": capabilities, "clientInfo": client}));
@@ -59,14 +59,14 @@ fn session(folder: &Folder, revision: &str, capabilities: &Value) -> Server {
 
 /// A server over HTTP that has loaded the plugin.
 fn over_http(folder: &Folder, config: &str) -> HttpServer {
-    HttpServer::configured(folder, &format!("{CONFIG}{config}")).ready()
+    HttpServer::start_with_config(folder, &format!("{CONFIG}{config}")).wait_until_ready()
 }
 
 /// A request without a session, of a client with these capabilities.
 fn stateless(server: &HttpServer, params: &Value, capabilities: &Value, headers: &[(&str, &str)]) -> Value {
     let mut params = params.clone();
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": capabilities});
-    server.modern("tools/call", params, headers).answer()
+    server.post_stateless("tools/call", params, headers).response_message()
 }
 
 /// The host's question in a result, and the same request with this answer to it.
@@ -84,7 +84,11 @@ fn answered(call: &Value, result: &Value, answer: Option<Value>) -> Value {
 }
 
 /// Answers what is asked in a session on standard input and output; returns the response and what was asked.
-fn conversation(server: &mut Server, params: Value, answer: &mut dyn FnMut(&Value) -> Value) -> (Value, Vec<Value>) {
+fn conversation(
+    server: &mut StdioServer,
+    params: Value,
+    answer: &mut dyn FnMut(&Value) -> Value,
+) -> (Value, Vec<Value>) {
     let id = server.request("tools/call", params);
     let mut asked = Vec::new();
     loop {
@@ -103,13 +107,13 @@ fn conversation(server: &mut Server, params: Value, answer: &mut dyn FnMut(&Valu
 
 /// The same over HTTP, where the answer is a request of its own.
 fn conversation_over_http(session: &HttpSession<'_>, params: Value, answer: &Value) -> (Value, Vec<Value>) {
-    let mut stream = session.ask("tools/call", params);
+    let mut stream = session.request("tools/call", params);
     if !stream.is_stream() {
-        return (stream.answer(), Vec::new());
+        return (stream.response_message(), Vec::new());
     }
     let mut asked = Vec::new();
     loop {
-        let message = stream.next().expect("a response");
+        let message = stream.next_message().expect("a response");
         if message.get("method").is_none() {
             return (message, asked);
         }
@@ -137,10 +141,10 @@ fn judge(response: &Value, refused: Option<&str>, made: &mut u32) {
     let Some(words) = refused else {
         *made += 1;
         assert!(result["isError"].is_null(), "{response}");
-        assert!(message::text(result).contains(&format!("\"{made}\"")), "it was made once: {result}");
+        assert!(message::result_text(result).contains(&format!("\"{made}\"")), "it was made once: {result}");
         return;
     };
-    let (kind, text) = failure(result);
+    let (kind, text) = error_kind_and_text(result);
     assert_eq!(kind, "not-approved", "{response}");
     assert!(text.contains(words) && text.contains("was not called") && text.contains("Do not call it again"), "{text}");
     assert!(result["_meta"].get("dev.toolbay/usage").is_none(), "no guest was entered: {result}");
@@ -169,7 +173,7 @@ fn in_every_revision_with_forms_a_person_is_asked_before_the_plugin_is_entered()
         }
         drop(server);
         let server = over_http(&folder, "");
-        let session = server.session_declaring(revision, json!({"elicitation": {}}), &[]);
+        let session = server.start_session_with_capabilities(revision, json!({"elicitation": {}}), &[]);
         for (answer, refused) in answers() {
             let (response, asked) = conversation_over_http(&session, count(), &answer);
             assert_eq!(asked.len(), 1);
@@ -184,10 +188,10 @@ fn in_every_revision_with_forms_a_person_is_asked_before_the_plugin_is_entered()
     }
     drop(server);
     // Without a session on standard input and output.
-    let mut server = Server::spawn(&folder);
+    let mut server = StdioServer::spawn(&folder);
     let mut ask = |id: u64, mut params: Value| {
         params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": forms()});
-        server.send(message::stateless(MODERN, id, "tools/call", params).to_string());
+        server.send(message::stateless_request(MODERN, id, "tools/call", params).to_string());
         server.wait_for("the response", |message| message["id"] == id)
     };
     let asked = ask(1, count());
@@ -199,7 +203,7 @@ fn in_every_revision_with_forms_a_person_is_asked_before_the_plugin_is_entered()
 fn a_client_that_cannot_ask_is_refused_with_what_helps_and_the_plugin_is_not_entered() {
     let folder = folder("[tools.ask]\napprove = \"always\"");
     let refused = |result: &Value| {
-        let (kind, text) = failure(result);
+        let (kind, text) = error_kind_and_text(result);
         assert_eq!(kind, "not-approved", "{result}");
         for words in ["cannot ask its user", "Do not retry", "elicitation", "tools.ask.approve in asker.toml"] {
             assert!(text.contains(words), "{words}: {text}");
@@ -218,7 +222,7 @@ fn a_client_that_cannot_ask_is_refused_with_what_helps_and_the_plugin_is_not_ent
     for (revision, capabilities) in clients {
         refused(&session(&folder, revision, capabilities).result("tools/call", count()));
         let server = over_http(&folder, "");
-        let session = server.session_declaring(revision, capabilities.clone(), &[]);
+        let session = server.start_session_with_capabilities(revision, capabilities.clone(), &[]);
         refused(&session.result("tools/call", count()));
     }
     let server = over_http(&folder, "");
@@ -237,7 +241,11 @@ fn nobody_is_bothered_with_arguments_that_are_wrong() {
     for wrong in [json!({}), json!({"steps": 7}), json!({"steps": [], "more": 1})] {
         let (response, asked) =
             conversation(&mut server, json!({"name": "ask", "arguments": wrong}), &mut |_| json!({"result": yes()}));
-        assert_eq!((failure(&response["result"]).0.as_str(), asked.len()), ("invalid-arguments", 0), "{response}");
+        assert_eq!(
+            (error_kind_and_text(&response["result"]).0.as_str(), asked.len()),
+            ("invalid-arguments", 0),
+            "{response}"
+        );
     }
     let (response, asked) = conversation(&mut server, json!({"name": "none"}), &mut |_| json!({"result": yes()}));
     assert_eq!((&response["error"]["code"], asked.len()), (&json!(-32_602), 0));
@@ -264,7 +272,7 @@ fn nothing_is_held_while_a_person_thinks_and_resources_and_prompts_are_not_asked
     for question in questions {
         server.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": yes()}).to_string());
     }
-    let mut numbers: Vec<u32> = ids[1..].iter().map(|id| said(&server.finish(*id))[0].parse().unwrap()).collect();
+    let mut numbers: Vec<u32> = ids[1..].iter().map(|id| said(&server.finish_call(*id))[0].parse().unwrap()).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, (1..20).collect::<Vec<_>>());
 }
@@ -275,7 +283,7 @@ fn a_person_who_does_not_answer_in_time_has_not_said_yes() {
     let mut server = session(&folder, "2025-11-25", &forms());
     let id = server.request("tools/call", count());
     let question = server.wait_for("the question", |message| message["method"] == "elicitation/create");
-    let (kind, text) = failure(&server.finish(id));
+    let (kind, text) = error_kind_and_text(&server.finish_call(id));
     assert_eq!(kind, "not-approved");
     assert!(text.contains("did not answer within 1s") && text.contains("limits.ask_time"), "{text}");
     server.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": yes()}).to_string());
@@ -317,5 +325,5 @@ fn later_questions_of_the_plugin_do_not_ask_again_whether_the_call_is_allowed() 
     let forged = steps(json!([{"ask": [form(KEY)]}]));
     let asked = stateless(&server, &forged, &forms(), &[]);
     let response = stateless(&server, &answered(&forged, &asked["result"], Some(yes())), &forms(), &[]);
-    assert!(failure(&response["result"]).1.contains("a key has 1 to 64 characters"), "{response}");
+    assert!(error_kind_and_text(&response["result"]).1.contains("a key has 1 to 64 characters"), "{response}");
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::support::{Folder, HttpServer, Server, Tiny, Tool, Toolbay};
+use crate::support::{Folder, HttpServer, StdioServer, TinyComponent, TinyTool, ToolbayCommand};
 
 fn echo() -> Vec<u8> {
     let input = json!({
@@ -15,8 +15,8 @@ fn echo() -> Vec<u8> {
         "required": ["n"],
         "additionalProperties": false,
     });
-    let tool = Tool { input: input.to_string(), ..Tool::new("echo") };
-    Tiny::of(vec![tool]).echo().build()
+    let tool = TinyTool { input: input.to_string(), ..TinyTool::new("echo") };
+    TinyComponent::with_tools(vec![tool]).with_echo().build()
 }
 
 const LENIENT: &str = "[server]\narguments = \"lenient\"\n";
@@ -33,7 +33,7 @@ fn words(result: &Value) -> &str {
 #[test]
 fn by_default_nothing_is_converted_and_the_error_has_an_example() {
     let folder = Folder::with("echo.wasm", echo());
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("echo");
     let result = server.call("echo", weak());
     assert_eq!(result["isError"], true);
@@ -44,7 +44,7 @@ fn by_default_nothing_is_converted_and_the_error_has_an_example() {
 #[test]
 fn lenient_converts_what_can_mean_one_thing_and_says_so() {
     let folder = Folder::with("echo.wasm", echo());
-    let mut server = Server::configured(&folder, LENIENT);
+    let mut server = StdioServer::start_with_config(&folder, LENIENT);
     server.wait_for_tool("echo");
     let result = server.call("echo", weak());
     let told: Value = serde_json::from_str(words(&result)).unwrap();
@@ -72,12 +72,12 @@ fn lenient_converts_what_can_mean_one_thing_and_says_so() {
 fn a_grant_that_says_strict_wins_and_one_that_says_lenient_is_enough() {
     let folder = Folder::with("echo.wasm", echo());
     folder.put("echo.toml", "arguments = \"strict\"");
-    let mut server = Server::configured(&folder, LENIENT);
+    let mut server = StdioServer::start_with_config(&folder, LENIENT);
     server.wait_for_tool("echo");
     assert_eq!(server.failure("echo", json!({"n": "5"})).0, "invalid-arguments");
     let folder = Folder::with("echo.wasm", echo());
     folder.put("echo.toml", "arguments = \"lenient\"");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("echo");
     assert_eq!(server.text("echo", json!({"n": "5"})), r#"{"n":5}"#);
 }
@@ -93,11 +93,11 @@ fn a_token_says_how_its_arguments_are_checked_and_its_schemas_are_written() {
     let folder = Folder::with("echo.wasm", echo());
     let hash = |token: &str| hex::encode(Sha256::digest(token));
     let tokens = TOKENS.replace("STRICT", &hash("strict")).replace("LENIENT", &hash("lenient"));
-    folder.configure(&tokens);
-    let server = HttpServer::run(Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]));
+    folder.write_config(&tokens);
+    let server = HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]));
     let with = |method: &str, params: Value, token: &str| {
         let bearer = format!("Bearer {token}");
-        server.modern(method, params, &[("authorization", &bearer)]).answer()["result"].clone()
+        server.post_stateless(method, params, &[("authorization", &bearer)]).response_message()["result"].clone()
     };
     let list = |token: &str| with("tools/list", json!({}), token)["tools"][0]["inputSchema"].clone();
     let (strict, lenient) = (list("strict"), list("lenient"));
@@ -115,12 +115,12 @@ fn a_token_says_how_its_arguments_are_checked_and_its_schemas_are_written() {
 fn what_is_recorded_is_what_the_plugin_gets() {
     let folder = Folder::with("echo.wasm", echo());
     let mut server =
-        Server::configured(&folder, &format!("{LENIENT}[audit]\nfolder = \"log\"\narguments = \"full\"\n"));
+        StdioServer::start_with_config(&folder, &format!("{LENIENT}[audit]\nfolder = \"log\"\narguments = \"full\"\n"));
     server.wait_for_tool("echo");
     assert_eq!(server.text("echo", json!({"n": "5", "extra": 1})), r#"{"n":5}"#);
     assert_eq!(server.failure("echo", json!({"n": "0", "extra": 1})).0, "invalid-arguments");
-    server.end();
-    let files = std::fs::read_dir(folder.beside("log")).unwrap().map(|entry| entry.unwrap().path());
+    server.stop();
+    let files = std::fs::read_dir(folder.sibling_path("log")).unwrap().map(|entry| entry.unwrap().path());
     let text: String = files
         .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
         .map(|path| std::fs::read_to_string(path).unwrap())
@@ -143,7 +143,7 @@ fn what_is_recorded_is_what_the_plugin_gets() {
 fn a_person_is_asked_about_what_the_plugin_gets() {
     let folder = Folder::with("echo.wasm", echo());
     folder.put("echo.toml", "approve = \"always\"\narguments = \"lenient\"");
-    let mut server = Server::spawn(&folder);
+    let mut server = StdioServer::spawn(&folder);
     let client = json!({"name": "test", "version": "1"});
     let capabilities = json!({"elicitation": {}});
     server.result(
@@ -152,7 +152,7 @@ fn a_person_is_asked_about_what_the_plugin_gets() {
     );
     server.notify("notifications/initialized", json!({}));
     server.wait_for_tool("echo");
-    let id = server.begin("echo", json!({"n": "5", "sessionId": "s"}));
+    let id = server.start_call("echo", json!({"n": "5", "sessionId": "s"}));
     let question = server.wait_for("the question", |message| message["method"] == "elicitation/create");
     let shown = question["params"]["message"].as_str().unwrap();
     assert!(shown.contains("\"n\": 5") || shown.contains("\"n\":5") || shown.contains("n: 5"), "{shown}");

@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::support::{Folder, LIST_CHANGED, Server, Tiny};
+use crate::support::{Folder, LIST_CHANGED, StdioServer, TinyComponent};
 
 fn tiny(answer: &str) -> Vec<u8> {
-    Tiny::new(&["a"]).answer(answer).build()
+    TinyComponent::new(&["a"]).with_text(answer).build()
 }
 
 /// A server that logs when it finds an incomplete file.
-fn observant(folder: &Folder) -> Server {
-    Server::configured(folder, "log = \"toolbay=debug\"")
+fn observant(folder: &Folder) -> StdioServer {
+    StdioServer::start_with_config(folder, "log = \"toolbay=debug\"")
 }
 
 /// The pieces of a file that is copied slowly. None of them is a complete component.
@@ -33,13 +33,13 @@ fn a_file_that_is_copied_slowly_is_listed_when_it_is_complete() {
     server.wait_until_listed(&[]);
     let component = tiny("whole");
     let pieces = pieces(&component);
-    let mut file = File::create(folder.path("a.wasm")).unwrap();
+    let mut file = File::create(folder.plugin_path("a.wasm")).unwrap();
     for (n, piece) in pieces.iter().enumerate() {
         file.write_all(piece).unwrap();
         if n + 1 < pieces.len() {
             // The server has read the file and found it incomplete.
             server.log.wait_for_count(INCOMPLETE, n + 1);
-            assert!(server.names().is_empty(), "after piece {n}");
+            assert!(server.tool_names().is_empty(), "after piece {n}");
         }
     }
     drop(file);
@@ -56,7 +56,7 @@ fn a_file_that_is_overwritten_slowly_keeps_the_previous_version_until_it_is_comp
     server.wait_until_listed(&["a"]);
     let component = tiny("two");
     let pieces = pieces(&component);
-    let mut file = OpenOptions::new().write(true).truncate(true).open(folder.path("a.wasm")).unwrap();
+    let mut file = OpenOptions::new().write(true).truncate(true).open(folder.plugin_path("a.wasm")).unwrap();
     for (n, piece) in pieces.iter().enumerate() {
         file.write_all(piece).unwrap();
         if n + 1 < pieces.len() {
@@ -65,19 +65,19 @@ fn a_file_that_is_overwritten_slowly_keeps_the_previous_version_until_it_is_comp
         }
     }
     drop(file);
-    server.answers_in_the_end("a", "two", &["one"]);
-    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    server.wait_for_text("a", "two", &["one"]);
+    folder.put("b.wasm", TinyComponent::new(&["b"]).build());
     assert_eq!(server.wait_until_listed(&["a", "b"]), 1, "the list changed by b alone");
 }
 
 #[test]
 fn a_file_that_is_written_elsewhere_and_renamed_is_listed() {
     let folder = Folder::new();
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&[]);
     // Beside its place, as rsync does, and with a name that is no plugin's.
-    fs::write(folder.path(".a.wasm.Xy12"), tiny("renamed")).unwrap();
-    fs::rename(folder.path(".a.wasm.Xy12"), folder.path("a.wasm")).unwrap();
+    fs::write(folder.plugin_path(".a.wasm.Xy12"), tiny("renamed")).unwrap();
+    fs::rename(folder.plugin_path(".a.wasm.Xy12"), folder.plugin_path("a.wasm")).unwrap();
     assert_eq!(server.wait_until_listed(&["a"]), 1);
     assert_eq!(server.text("a", json!({})), "renamed");
 }
@@ -85,33 +85,33 @@ fn a_file_that_is_written_elsewhere_and_renamed_is_listed() {
 #[test]
 fn a_new_version_is_loaded_however_it_arrives() {
     let folder = Folder::with("a.wasm", tiny("0"));
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a"]);
 
     // `cp` over it.
     folder.overwrite("a.wasm", tiny("1"));
-    server.answers_in_the_end("a", "1", &["0"]);
+    server.wait_for_text("a", "1", &["0"]);
     // `mv` over it.
     let staged = folder.stage("new", tiny("2"));
-    fs::rename(staged, folder.path("a.wasm")).unwrap();
-    server.answers_in_the_end("a", "2", &["1"]);
+    fs::rename(staged, folder.plugin_path("a.wasm")).unwrap();
+    server.wait_for_text("a", "2", &["1"]);
     // Deleted and made anew at once.
     folder.remove("a.wasm");
     folder.put("a.wasm", tiny("3"));
-    server.answers_in_the_end("a", "3", &["2"]);
+    server.wait_for_text("a", "3", &["2"]);
     // With the same modification time and length as before.
-    let before = fs::metadata(folder.path("a.wasm")).unwrap();
+    let before = fs::metadata(folder.plugin_path("a.wasm")).unwrap();
     let staged = folder.stage("new", tiny("4"));
     File::options().write(true).open(&staged).unwrap().set_modified(before.modified().unwrap()).unwrap();
     assert_eq!(fs::metadata(&staged).unwrap().len(), before.len());
-    fs::rename(staged, folder.path("a.wasm")).unwrap();
-    server.answers_in_the_end("a", "4", &["3"]);
+    fs::rename(staged, folder.plugin_path("a.wasm")).unwrap();
+    server.wait_for_text("a", "4", &["3"]);
     // As some editors do: move the old file aside and write a new one.
-    fs::rename(folder.path("a.wasm"), folder.path("a.wasm~")).unwrap();
+    fs::rename(folder.plugin_path("a.wasm"), folder.plugin_path("a.wasm~")).unwrap();
     folder.overwrite("a.wasm", tiny("5"));
-    server.answers_in_the_end("a", "5", &["4"]);
+    server.wait_for_text("a", "5", &["4"]);
 
-    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    folder.put("b.wasm", TinyComponent::new(&["b"]).build());
     assert_eq!(server.wait_until_listed(&["a", "b"]), 1, "the list changed by b alone");
 }
 
@@ -119,39 +119,39 @@ fn a_new_version_is_loaded_however_it_arrives() {
 fn a_link_that_is_swapped_as_kubernetes_does() {
     let folder = Folder::new();
     for (version, answer) in [("..v1", "one"), ("..v2", "two")] {
-        fs::create_dir(folder.path(version)).unwrap();
-        fs::write(folder.path(version).join("a.wasm"), tiny(answer)).unwrap();
+        fs::create_dir(folder.plugin_path(version)).unwrap();
+        fs::write(folder.plugin_path(version).join("a.wasm"), tiny(answer)).unwrap();
     }
     folder.link("..data", "..v1");
     folder.link("a.wasm", "..data/a.wasm");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a"]);
     assert_eq!(server.text("a", json!({})), "one");
     folder.link("..data", "..v2");
-    server.answers_in_the_end("a", "two", &["one"]);
-    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    server.wait_for_text("a", "two", &["one"]);
+    folder.put("b.wasm", TinyComponent::new(&["b"]).build());
     assert_eq!(server.wait_until_listed(&["a", "b"]), 1, "the list changed by b alone");
 }
 
 #[test]
 fn a_link_to_a_file_elsewhere_follows_it() {
     let folder = Folder::new();
-    fs::write(folder.beside("elsewhere"), tiny("one")).unwrap();
-    folder.link("a.wasm", folder.beside("elsewhere"));
-    let mut server = Server::start(&folder);
+    fs::write(folder.sibling_path("elsewhere"), tiny("one")).unwrap();
+    folder.link("a.wasm", folder.sibling_path("elsewhere"));
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a"]);
     // This causes no event: the server scans the folder periodically.
-    fs::write(folder.beside("elsewhere"), tiny("two")).unwrap();
-    server.answers_in_the_end("a", "two", &["one"]);
-    fs::remove_file(folder.beside("elsewhere")).unwrap();
+    fs::write(folder.sibling_path("elsewhere"), tiny("two")).unwrap();
+    server.wait_for_text("a", "two", &["one"]);
+    fs::remove_file(folder.sibling_path("elsewhere")).unwrap();
     server.wait_until_listed(&[]);
 }
 
 #[test]
 fn deleting_a_file_removes_its_tools() {
     let folder = Folder::with("a.wasm", tiny("a"));
-    folder.put("b.wasm", Tiny::new(&["b"]).build());
-    let mut server = Server::start(&folder);
+    folder.put("b.wasm", TinyComponent::new(&["b"]).build());
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a", "b"]);
     folder.remove("a.wasm");
     assert_eq!(server.wait_until_listed(&["b"]), 1);
@@ -164,9 +164,9 @@ fn deleting_a_file_removes_its_tools() {
 #[test]
 fn a_renamed_file_keeps_its_tools() {
     let folder = Folder::with("a.wasm", tiny("same"));
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a"]);
-    fs::rename(folder.path("a.wasm"), folder.path("z.wasm")).unwrap();
+    fs::rename(folder.plugin_path("a.wasm"), folder.plugin_path("z.wasm")).unwrap();
     folder.put("z.toml", "prefix = \"z\"");
     server.wait_until_listed(&["z_a"]);
     assert_eq!(server.text("z_a", json!({})), "same");
@@ -175,12 +175,12 @@ fn a_renamed_file_keeps_its_tools() {
 #[test]
 fn the_folder_can_disappear_and_come_back() {
     let folder = Folder::with("a.wasm", tiny("one"));
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a"]);
     for _ in 0..2 {
-        fs::rename(folder.plugins(), folder.beside("away")).unwrap();
+        fs::rename(folder.plugin_folder(), folder.sibling_path("away")).unwrap();
         server.wait_until_listed(&[]);
-        fs::rename(folder.beside("away"), folder.plugins()).unwrap();
+        fs::rename(folder.sibling_path("away"), folder.plugin_folder()).unwrap();
         server.wait_until_listed(&["a"]);
     }
     for said in ["WARN the plugin folder plugins no longer exists", "INFO the plugin folder plugins is back"] {
@@ -190,21 +190,21 @@ fn the_folder_can_disappear_and_come_back() {
     }
     assert_eq!(server.text("a", json!({})), "one");
     // The new folder is watched as before.
-    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    folder.put("b.wasm", TinyComponent::new(&["b"]).build());
     assert_eq!(server.wait_until_listed(&["a", "b"]), 1);
 }
 
 #[test]
 fn the_folder_can_be_replaced() {
     let folder = Folder::with("a.wasm", tiny("one"));
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a"]);
-    fs::create_dir(folder.beside("other")).unwrap();
-    fs::write(folder.beside("other/b.wasm"), Tiny::new(&["b"]).build()).unwrap();
-    fs::rename(folder.plugins(), folder.beside("old")).unwrap();
-    fs::rename(folder.beside("other"), folder.plugins()).unwrap();
+    fs::create_dir(folder.sibling_path("other")).unwrap();
+    fs::write(folder.sibling_path("other/b.wasm"), TinyComponent::new(&["b"]).build()).unwrap();
+    fs::rename(folder.plugin_folder(), folder.sibling_path("old")).unwrap();
+    fs::rename(folder.sibling_path("other"), folder.plugin_folder()).unwrap();
     server.wait_until_listed(&["b"]);
-    folder.put("c.wasm", Tiny::new(&["c"]).build());
+    folder.put("c.wasm", TinyComponent::new(&["c"]).build());
     server.wait_until_listed(&["b", "c"]);
 }
 
@@ -213,17 +213,18 @@ fn two_hundred_files_at_once_are_one_change() {
     let folder = Folder::new();
     let names: Vec<String> = (0..200).map(|n| format!("tool-{n:03}")).collect();
     for name in &names {
-        folder.stage(&format!("{name}.wasm"), Tiny::new(&[name]).build());
+        folder.stage(&format!("{name}.wasm"), TinyComponent::new(&[name]).build());
     }
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&[]);
     for name in &names {
-        fs::rename(folder.beside(&format!("staged-{name}.wasm")), folder.path(&format!("{name}.wasm"))).unwrap();
+        fs::rename(folder.sibling_path(&format!("staged-{name}.wasm")), folder.plugin_path(&format!("{name}.wasm")))
+            .unwrap();
     }
     server.notification(LIST_CHANGED);
     let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
     server.wait_until_listed(&names);
-    folder.put("z.wasm", Tiny::new(&["z"]).build());
+    folder.put("z.wasm", TinyComponent::new(&["z"]).build());
     names.push("z");
     assert_eq!(server.wait_until_listed(&names), 1, "z alone is news after the two hundred");
     assert_eq!(server.text("tool-150", json!({})), "fine");
@@ -232,14 +233,14 @@ fn two_hundred_files_at_once_are_one_change() {
 #[test]
 fn files_that_are_not_plugins_are_ignored() {
     let folder = Folder::new();
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&[]);
     for name in [".a.wasm", "a.wasm~", "a.wasm.tmp", "a.wasm.part", ".a.wasm.swp", "4913", "a.toml", "README.md"] {
         folder.put(name, tiny("none"));
     }
-    fs::create_dir(folder.path("folder.wasm")).unwrap();
+    fs::create_dir(folder.plugin_path("folder.wasm")).unwrap();
     folder.link("broken.wasm", "nowhere");
-    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    folder.put("b.wasm", TinyComponent::new(&["b"]).build());
     assert_eq!(server.wait_until_listed(&["b"]), 1);
     let noted = [
         "INFO not a plugin: a.toml: it is a grant, but there is no a.wasm",
@@ -262,7 +263,7 @@ fn equal_files_are_two_plugins() {
     let folder = Folder::with("a.wasm", tiny("same"));
     folder.put("b.wasm", tiny("same"));
     folder.put("b.toml", "prefix = \"b\"");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a", "b_a"]);
     folder.remove("a.wasm");
     server.wait_until_listed(&["b_a"]);
@@ -271,36 +272,36 @@ fn equal_files_are_two_plugins() {
 
 #[test]
 fn a_storm_of_saves_is_a_notification_at_once_and_one_a_second() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["t"]).build());
-    let mut server = Server::start(&folder);
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["t"]).build());
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["t"]);
     let began = Instant::now();
     for n in 0..20 {
         let name = format!("t{n}");
-        folder.put("a.wasm", Tiny::new(&[&name]).build());
+        folder.put("a.wasm", TinyComponent::new(&[&name]).build());
         // Each of them is served as soon as it is there.
-        while server.names() != [name.as_str()] {}
+        while server.tool_names() != [name.as_str()] {}
     }
-    let told = server.notifications_so_far(LIST_CHANGED).len() as u64;
+    let told = server.take_notifications(LIST_CHANGED).len() as u64;
     let seconds = began.elapsed().as_secs();
     assert!((1..=seconds + 2).contains(&told), "{told} notifications in {seconds} seconds");
-    folder.put("a.wasm", Tiny::new(&["last"]).build());
-    while server.names() != ["last"] {}
+    folder.put("a.wasm", TinyComponent::new(&["last"]).build());
+    while server.tool_names() != ["last"] {}
     server.notification(LIST_CHANGED);
 }
 
 #[test]
 fn a_file_that_is_written_in_place_with_an_older_time_is_read() {
     let folder = Folder::with("a.wasm", tiny("one"));
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a"]);
     assert_eq!(server.text("a", json!({})), "one");
     let hour = Duration::from_hours(1);
-    let first = fs::metadata(folder.path("a.wasm")).unwrap().modified().unwrap();
+    let first = fs::metadata(folder.plugin_path("a.wasm")).unwrap().modified().unwrap();
     // As rsync --inplace does it; then with a clock that was set back, and then with the time of the version before.
     for (answer, modified) in [("two", first - hour), ("six", first - 2 * hour), ("ten", first - 2 * hour)] {
         let component = tiny(answer);
-        let mut file = OpenOptions::new().write(true).open(folder.path("a.wasm")).unwrap();
+        let mut file = OpenOptions::new().write(true).open(folder.plugin_path("a.wasm")).unwrap();
         for piece in pieces(&component) {
             file.write_all(piece).unwrap();
         }
@@ -313,12 +314,12 @@ fn a_file_that_is_written_in_place_with_an_older_time_is_read() {
 
 #[test]
 fn a_grant_that_sed_edits_twice_in_a_row_is_the_last_one() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a", "b"]).build());
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a", "b"]).build());
     folder.put("a.toml", "[tools.b]\nhidden = false\n");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a", "b"]);
     let sed = |script: &str| {
-        let status = Command::new("sed").arg("-i").arg(script).arg(folder.path("a.toml")).status().unwrap();
+        let status = Command::new("sed").arg("-i").arg(script).arg(folder.plugin_path("a.toml")).status().unwrap();
         assert!(status.success());
     };
     for (first, second, listed) in

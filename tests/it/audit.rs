@@ -14,7 +14,7 @@ use std::thread;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::support::{Folder, HttpServer, Server, Tiny, Toolbay, hostile, web};
+use crate::support::{Folder, HttpServer, StdioServer, TinyComponent, ToolbayCommand, hostile, web};
 
 const CONFIG: &str = "[audit]\nfolder = \"log\"\nsize = \"1MiB\"\n";
 
@@ -24,7 +24,7 @@ fn sha256(bytes: impl AsRef<[u8]>) -> String {
 
 /// The files of the part of the log with this name, the oldest first.
 fn files_of(folder: &Folder, part: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder.beside("log")).unwrap().map(|entry| entry.unwrap().path());
+    let entries = fs::read_dir(folder.sibling_path("log")).unwrap().map(|entry| entry.unwrap().path());
     let is_of = |path: &PathBuf| {
         let name = path.file_name().unwrap().to_str().unwrap();
         name.starts_with(&format!("{part}-")) && path.extension().is_some_and(|extension| extension == "jsonl")
@@ -106,9 +106,9 @@ impl Drop for BusyCores {
 }
 
 /// Waits until the log has so many lines about this, and returns the last one.
-fn event(server: &mut Server, folder: &Folder, event: &str, count: usize) -> Value {
+fn event(server: &mut StdioServer, folder: &Folder, event: &str, count: usize) -> Value {
     let mut found = Vec::new();
-    server.until(&format!("{count} lines about {event}"), |_| {
+    server.wait_until(&format!("{count} lines about {event}"), |_| {
         found = events(folder, event);
         found.len() >= count
     });
@@ -117,8 +117,8 @@ fn event(server: &mut Server, folder: &Folder, event: &str, count: usize) -> Val
 
 /// What `toolbay audit verify` says. It must have the exit code that goes with it.
 fn verify(folder: &Folder) -> Value {
-    let outcome = Toolbay::new(folder).args(["audit", "verify", "--json"]).run();
-    let report: Value = serde_json::from_str(&outcome.raw).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+    let outcome = ToolbayCommand::new(folder).args(["audit", "verify", "--json"]).run();
+    let report: Value = serde_json::from_str(&outcome.raw_stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
     assert_eq!(outcome.code == 0, report["intact"] == true, "{outcome}");
     report
 }
@@ -131,9 +131,9 @@ fn intact(folder: &Folder) -> Value {
 
 /// The lines that `toolbay audit show` prints with these options.
 fn show(folder: &Folder, options: &[&str]) -> Vec<Value> {
-    let outcome = Toolbay::new(folder).args(["audit", "show", "--json"].iter().chain(options)).run();
+    let outcome = ToolbayCommand::new(folder).args(["audit", "show", "--json"].iter().chain(options)).run();
     assert_eq!(outcome.code, 0, "{outcome}");
-    outcome.raw.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    outcome.raw_stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[test]
@@ -141,22 +141,22 @@ fn every_call_has_a_line_that_says_how_it_ended() {
     let (component, grant) = (hostile(), "[limits]\nfuel = 100_000_000\n");
     let folder = Folder::with("hostile.wasm", &component);
     folder.put("hostile.toml", grant);
-    let mut server = Server::configured(&folder, CONFIG);
+    let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_for_tool("echo");
     let trace = "0af7651916cd43dd8448eb211c80319c";
     let meta = json!({"traceparent": format!("00-{trace}-00f067aa0ba902b7-01")});
     server.result("tools/call", json!({"name": "echo", "arguments": {"text": "x"}, "_meta": meta}));
-    server.ask("tools/call", json!({"name": "none", "arguments": {}}));
-    server.ask("tools/call", json!({"name": "echo", "arguments": {"text": 7}}));
+    server.request_and_wait("tools/call", json!({"name": "none", "arguments": {}}));
+    server.request_and_wait("tools/call", json!({"name": "echo", "arguments": {"text": 7}}));
     for tool in ["fail", "panic", "recurse"] {
         server.call(tool, json!({}));
     }
     server.call("burn", json!({"n": 1_000_000_000}));
-    let id = server.begin_with_progress("sleep_hour", json!({}));
+    let id = server.start_call_with_progress("sleep_hour", json!({}));
     server.notification("notifications/progress");
     server.notify("notifications/cancelled", json!({"requestId": id}));
-    server.until("the line of the cancelled call", |_| events(&folder, "call").len() == 8);
-    server.end();
+    server.wait_until("the line of the cancelled call", |_| events(&folder, "call").len() == 8);
+    server.stop();
     let calls = events(&folder, "call");
     let ended: Vec<_> = calls.iter().map(|call| (call["tool"].as_str(), call["outcome"].as_str())).collect();
     let expected = [
@@ -201,17 +201,17 @@ fn every_call_has_a_line_that_says_how_it_ended() {
     ] {
         assert_eq!(show(&folder, options).len(), count, "{options:?}");
     }
-    let table = Toolbay::new(&folder).args(["audit", "show", "--outcome", "fuel"]).run();
+    let table = ToolbayCommand::new(&folder).args(["audit", "show", "--outcome", "fuel"]).run();
     assert_eq!(table.stdout.lines().count(), 2, "{table}");
 }
 
 #[test]
 fn every_load_and_every_change_of_a_grant_has_a_line() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["one"]).build());
-    let mut server = Server::configured(&folder, CONFIG);
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
+    let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_for_tool("one");
     let load = event(&mut server, &folder, "load", 1);
-    let digest = sha256(fs::read(folder.path("a.wasm")).unwrap());
+    let digest = sha256(fs::read(folder.plugin_path("a.wasm")).unwrap());
     assert_eq!((&load["plugin"], &load["plugin_sha256"], &load["tools"]), (&json!("a"), &json!(digest), &json!(1)));
     assert!(load.get("grant_sha256").is_none(), "{load}");
     for (count, (grant, before)) in
@@ -233,11 +233,11 @@ fn every_load_and_every_change_of_a_grant_has_a_line() {
     assert!(refused["plugin"] == "b" && refused.get("plugin_sha256").is_none(), "{refused}");
     folder.remove("a.toml");
     event(&mut server, &folder, "grant", 3);
-    folder.put("a.wasm", Tiny::new(&["one", "two"]).build());
+    folder.put("a.wasm", TinyComponent::new(&["one", "two"]).build());
     assert_eq!(event(&mut server, &folder, "load", 2)["tools"], 2);
     folder.remove("a.wasm");
     assert_eq!(event(&mut server, &folder, "removed", 1)["plugin"], "a");
-    server.end();
+    server.stop();
     intact(&folder);
     // A line about a plugin comes before the calls that use it.
     assert_eq!(lines_of(&folder, "audit").iter().filter(|line| line["event"] == "start").count(), 1);
@@ -246,12 +246,12 @@ fn every_load_and_every_change_of_a_grant_has_a_line() {
 #[test]
 fn what_is_denied_has_a_line() {
     let folder = Folder::with("web.wasm", web());
-    let mut server = Server::configured(&folder, CONFIG);
+    let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_for_tool("try_to_send");
     let forged = "https://api.example.com/%0a\\n{\"seq\":1,\"event\":\"stop\"}";
     server.text("try_to_send", json!({"url": "https://api.example.com/v1"}));
     server.call("send", json!({"url": forged, "again": 100}));
-    server.end();
+    server.stop();
     let denied = events(&folder, "denied");
     assert_eq!((&denied[0]["call"], &denied[0]["tool"]), (&json!(1), &json!("try_to_send")));
     let what = "https://api.example.com is not among the origins that this tool may send requests to.";
@@ -264,13 +264,13 @@ fn what_is_denied_has_a_line() {
 
 #[test]
 fn calls_that_are_rejected_have_a_line() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["one"]).build());
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
     let config = format!("{CONFIG}[client_rate_limit]\ncalls = 2\nper = \"1h\"\n");
-    let mut server = HttpServer::configured(&folder, &config);
+    let mut server = HttpServer::start_with_config(&folder, &config);
     for _ in 0..3 {
-        server.modern("tools/call", json!({"name": "one", "arguments": {}}), &[]);
+        server.post_stateless("tools/call", json!({"name": "one", "arguments": {}}), &[]);
     }
-    assert_eq!(server.end(), Some(0));
+    assert_eq!(server.stop(), Some(0));
     let calls = events(&folder, "call");
     let outcomes: Vec<_> = calls.iter().map(|call| call["outcome"].as_str().unwrap()).collect();
     assert_eq!(outcomes, ["ok", "ok", "rate"]);
@@ -286,7 +286,7 @@ fn ten_thousand_mixed_calls_are_all_there_and_the_chain_holds() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\nfuel = 10_000_000\n");
     let busy = BusyCores::new();
-    let mut server = Server::configured(&folder, &format!("{CONFIG}[breaker]\ncrashes = 0\n"));
+    let mut server = StdioServer::start_with_config(&folder, &format!("{CONFIG}[breaker]\ncrashes = 0\n"));
     server.wait_for_tool("echo");
     let mixed = [
         ("echo", json!({"text": "a\n{\"seq\":1}\n"})),
@@ -301,13 +301,13 @@ fn ten_thousand_mixed_calls_are_all_there_and_the_chain_holds() {
     for round in 0..CALLS / AT_ONCE {
         let calls = (0..AT_ONCE).map(|n| {
             let (tool, arguments) = &mixed[(round * AT_ONCE + n) % mixed.len()];
-            server.begin(tool, arguments.clone())
+            server.start_call(tool, arguments.clone())
         });
         for id in calls.collect::<Vec<_>>() {
-            server.answer(id);
+            server.wait_for_response(id);
         }
     }
-    server.end();
+    server.stop();
     let report = intact(&folder);
     assert_eq!(report["lost"], 0, "{report}");
     assert!(report["files"].as_u64() > Some(3), "{report}");
@@ -339,12 +339,12 @@ fn the_oldest_files_are_deleted_beyond_the_number_that_is_kept() {
     for (files_key, kept) in [("files = 2", 2), ("", 5)] {
         let folder = Folder::with("hostile.wasm", hostile());
         let config = format!("{CONFIG}arguments = \"full\"\n{files_key}");
-        let mut server = Server::configured(&folder, &config);
+        let mut server = StdioServer::start_with_config(&folder, &config);
         server.wait_for_tool("echo");
         for _ in 0..LINES {
             server.text("echo", json!({"text": "x".repeat(16 << 10)}));
         }
-        server.end();
+        server.stop();
         assert_eq!(files(&folder).len(), kept, "{files_key}");
         assert_eq!(events(&folder, "call").len() < LINES, kept == 2);
         intact(&folder);
@@ -354,12 +354,12 @@ fn the_oldest_files_are_deleted_beyond_the_number_that_is_kept() {
 #[test]
 fn without_a_size_a_file_holds_more_than_the_smallest_size() {
     let folder = Folder::with("hostile.wasm", hostile());
-    let mut server = Server::configured(&folder, "[audit]\nfolder = \"log\"\narguments = \"full\"\n");
+    let mut server = StdioServer::start_with_config(&folder, "[audit]\nfolder = \"log\"\narguments = \"full\"\n");
     server.wait_for_tool("echo");
     for _ in 0..100 {
         server.text("echo", json!({"text": "x".repeat(16 << 10)}));
     }
-    server.end();
+    server.stop();
     let [file] = &files(&folder)[..] else { panic!("{:?}", files(&folder)) };
     assert!(fs::metadata(file).unwrap().len() > 1 << 20);
 }
@@ -367,13 +367,13 @@ fn without_a_size_a_file_holds_more_than_the_smallest_size() {
 #[test]
 fn signatures_come_as_often_as_the_configuration_says() {
     for (key, early) in [("checkpoint = \"10ms\"", true), ("", false)] {
-        let folder = Folder::with("a.wasm", Tiny::new(&["one"]).build());
-        let mut server = Server::configured(&folder, &format!("{CONFIG}{key}"));
+        let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
+        let mut server = StdioServer::start_with_config(&folder, &format!("{CONFIG}{key}"));
         for _ in 0..50 {
             server.text("one", json!({}));
         }
         if early {
-            server.until("a checkpoint", |server| {
+            server.wait_until("a checkpoint", |server| {
                 server.text("one", json!({}));
                 !events(&folder, "checkpoint").is_empty()
             });
@@ -381,7 +381,7 @@ fn signatures_come_as_often_as_the_configuration_says() {
             event(&mut server, &folder, "call", 50);
             assert_eq!(events(&folder, "checkpoint").len(), 0, "the default is a minute");
         }
-        server.end();
+        server.stop();
         intact(&folder);
     }
 }
@@ -390,14 +390,14 @@ fn signatures_come_as_often_as_the_configuration_says() {
 fn nothing_that_a_guest_or_a_client_says_forges_a_line() {
     const FORGED: &str = "x\n{\"seq\":1,\"event\":\"stop\",\"prev\":\"\",\"hash\":\"\"}\n\u{2028}\u{1b}[2J";
     let folder = Folder::with("hostile.wasm", hostile());
-    let mut server = Server::configured(&folder, &format!("{CONFIG}arguments = \"full\"\n"));
+    let mut server = StdioServer::start_with_config(&folder, &format!("{CONFIG}arguments = \"full\"\n"));
     server.wait_for_tool("echo");
     server.text("forge_stdout", json!({}));
     server.text("echo", json!({"text": FORGED}));
-    server.ask("tools/call", json!({"name": FORGED, "arguments": {}}));
-    server.ask("tools/call", json!({"name": "n".repeat(100_000), "arguments": {}}));
+    server.request_and_wait("tools/call", json!({"name": FORGED, "arguments": {}}));
+    server.request_and_wait("tools/call", json!({"name": "n".repeat(100_000), "arguments": {}}));
     server.text("echo", json!({"text": "y".repeat(100_000)}));
-    server.end();
+    server.stop();
     intact(&folder);
     let calls = events(&folder, "call");
     assert_eq!((calls.len(), lines_of(&folder, "audit").iter().filter(|line| line["event"] == "stop").count()), (4, 1));
@@ -409,23 +409,23 @@ fn nothing_that_a_guest_or_a_client_says_forges_a_line() {
     assert!(calls[2]["tool"].as_str().unwrap().starts_with("x\\n{\"seq\""), "{}", calls[2]);
     let long = calls[3]["arguments"].as_str().unwrap();
     assert!(long.len() <= 16 << 10 && calls[3]["arguments_cut"] == true);
-    let shown = Toolbay::new(&folder).args(["audit", "show"]).run();
-    assert_eq!(shown.raw.lines().count(), lines(&folder).len() + 1, "{shown}");
-    assert!(!shown.raw.contains('\u{1b}') && !shown.raw.contains('\u{2028}'));
+    let shown = ToolbayCommand::new(&folder).args(["audit", "show"]).run();
+    assert_eq!(shown.raw_stdout.lines().count(), lines(&folder).len() + 1, "{shown}");
+    assert!(!shown.raw_stdout.contains('\u{1b}') && !shown.raw_stdout.contains('\u{2028}'));
 }
 
 #[test]
 fn arguments_in_full_have_no_secrets() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[secrets.token]\nenvironment = \"SECRET\"");
-    folder.configure(&format!("{CONFIG}arguments = \"full\"\n"));
-    let command = Toolbay::new(&folder).env("SECRET", "hunter2-hunter2").args(["serve"]);
-    let mut server = Server::run(command).initialized("2025-11-25");
+    folder.write_config(&format!("{CONFIG}arguments = \"full\"\n"));
+    let command = ToolbayCommand::new(&folder).env("SECRET", "hunter2-hunter2").args(["serve"]);
+    let mut server = StdioServer::run(command).with_handshake("2025-11-25");
     server.wait_for_tool("echo");
     for text in ["it is hunter2-hunter2".to_owned(), format!("{}hunter2-hunter2", "x".repeat((16 << 10) - 14))] {
         server.call("echo", json!({"text": text}));
     }
-    server.end();
+    server.stop();
     let calls = events(&folder, "call");
     assert_eq!(calls[0]["arguments"], "{\"text\":\"it is [secret:token]\"}");
     // What may be the beginning of a secret is gone with the rest.
@@ -439,14 +439,14 @@ fn arguments_in_full_have_no_secrets() {
 fn a_server_that_is_killed_leaves_a_log_that_holds_and_the_next_one_continues_it() {
     let folder = Folder::with("hostile.wasm", hostile());
     for round in 0..3 {
-        let mut server = Server::configured(&folder, CONFIG);
+        let mut server = StdioServer::start_with_config(&folder, CONFIG);
         server.wait_for_tool("echo");
         for _ in 0..50 {
-            server.begin("echo", json!({"text": "x"}));
+            server.start_call("echo", json!({"text": "x"}));
         }
-        let id = server.begin("echo", json!({"text": "last"}));
-        server.answer(id);
-        server.until("lines", |_| events(&folder, "call").len() > round * 10);
+        let id = server.start_call("echo", json!({"text": "last"}));
+        server.wait_for_response(id);
+        server.wait_until("lines", |_| events(&folder, "call").len() > round * 10);
         server.kill();
         intact(&folder);
     }
@@ -457,9 +457,9 @@ fn a_server_that_is_killed_leaves_a_log_that_holds_and_the_next_one_continues_it
     let (torn, report) = (place(), intact(&folder));
     let notice = report["notices"].as_array().unwrap().iter().find(|notice| notice["line"] == torn["line"]);
     assert!(notice.unwrap()["what"].as_str().unwrap().starts_with("is torn: the server was killed"), "{report}");
-    let mut server = Server::configured(&folder, CONFIG);
+    let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_for_tool("echo");
-    server.end();
+    server.stop();
     let report = intact(&folder);
     let notice = report["notices"].as_array().unwrap().iter().find(|notice| notice["line"] == torn["line"]);
     assert_eq!(notice.unwrap()["what"], "is torn: the server was killed while it wrote this line");
@@ -475,24 +475,24 @@ fn lines_in(file: &std::path::Path) -> usize {
 
 #[test]
 fn a_changed_line_is_named() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["one"]).build());
-    let mut server = Server::configured(&folder, CONFIG);
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
+    let mut server = StdioServer::start_with_config(&folder, CONFIG);
     for _ in 0..5 {
         server.text("one", json!({}));
     }
-    server.end();
+    server.stop();
     let report = intact(&folder);
     let (newest, key) = (report["newest"].as_str().unwrap(), report["key"].as_str().unwrap());
-    let noted = Toolbay::new(&folder).args(["audit", "verify", "--key", key, "--expect", newest]).run();
+    let noted = ToolbayCommand::new(&folder).args(["audit", "verify", "--key", key, "--expect", newest]).run();
     assert!(noted.code == 0 && noted.stdout.starts_with("intact: "), "{noted}");
     let file = &files(&folder)[0];
     let text = fs::read_to_string(file).unwrap();
     let name = file.file_name().unwrap().to_str().unwrap();
     fs::write(file, text.replacen("\"call\":2", "\"call\":9", 1)).unwrap();
     let at = 1 + text.lines().position(|line| line.contains("\"call\":2")).unwrap();
-    let outcome = Toolbay::new(&folder).args(["audit", "verify", "--folder", "log"]).run();
+    let outcome = ToolbayCommand::new(&folder).args(["audit", "verify", "--folder", "log"]).run();
     let said = format!("! {name}:{at}: was changed: its contents do not match its recorded hash\nchanged: ");
-    assert!(outcome.code == 1 && outcome.raw.starts_with(&said), "{outcome}");
+    assert!(outcome.code == 1 && outcome.raw_stdout.starts_with(&said), "{outcome}");
     // The last lines are cut off.
     let kept: Vec<&str> = text.lines().take(4).collect();
     fs::write(file, kept.join("\n") + "\n").unwrap();
@@ -500,7 +500,7 @@ fn a_changed_line_is_named() {
     let what = report["findings"][0]["what"].as_str().unwrap();
     assert!(what.starts_with("lines 5 to ") && what.ends_with(" are missing at the end of the log"), "{report}");
     // A server that goes on does not make it whole again.
-    Server::configured(&folder, CONFIG).end();
+    StdioServer::start_with_config(&folder, CONFIG).stop();
     let report = verify(&folder);
     let what = report["findings"][0]["what"].as_str().unwrap();
     assert!(what.ends_with(" were signed, and were gone when the server started"), "{report}");
@@ -508,35 +508,35 @@ fn a_changed_line_is_named() {
 
 #[test]
 fn a_log_belongs_to_one_server_and_to_its_user() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["one"]).build());
-    let mut server = Server::configured(&folder, CONFIG);
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
+    let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_for_tool("one");
-    let second = Toolbay::new(&folder).args(["serve"]).run();
+    let second = ToolbayCommand::new(&folder).args(["serve"]).run();
     assert!(second.code == 1 && second.stderr.contains("another server writes to the audit log in "), "{second}");
     // Commands of the operator write nothing, and need no log.
-    let called = Toolbay::new(&folder).args(["call", "one"]).run();
+    let called = ToolbayCommand::new(&folder).args(["call", "one"]).run();
     assert_eq!(called.code, 0, "{called}");
-    server.end();
+    server.stop();
     assert_eq!(events(&folder, "call").len(), 0);
-    let mode = |name: &str| fs::metadata(folder.beside("log").join(name)).unwrap().permissions().mode() & 0o777;
+    let mode = |name: &str| fs::metadata(folder.sibling_path("log").join(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(""), mode("key"), mode("head")), (0o700, 0o600, 0o600));
-    fs::remove_file(folder.beside("log/key")).unwrap();
-    let outcome = Toolbay::new(&folder).args(["serve"]).run();
+    fs::remove_file(folder.sibling_path("log/key")).unwrap();
+    let outcome = ToolbayCommand::new(&folder).args(["serve"]).run();
     assert!(outcome.code == 1 && outcome.stderr.contains("key is missing"), "{outcome}");
     // Without a log, there is nothing to read.
-    folder.configure("");
-    let outcome = Toolbay::new(&folder).args(["audit", "verify"]).run();
+    folder.write_config("");
+    let outcome = ToolbayCommand::new(&folder).args(["audit", "verify"]).run();
     assert!(outcome.code == 1 && outcome.stderr.contains("has no audit log: set audit.folder"), "{outcome}");
-    let outcome = Toolbay::new(&folder).args(["audit", "show", "--folder", "nowhere"]).run();
+    let outcome = ToolbayCommand::new(&folder).args(["audit", "show", "--folder", "nowhere"]).run();
     assert!(outcome.code == 1 && outcome.stderr.contains("no audit log in nowhere"), "{outcome}");
 }
 
 #[test]
 fn without_a_folder_nothing_is_written() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["one"]).build());
-    let mut server = Server::configured(&folder, "[audit]\narguments = \"full\"\n");
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
+    let mut server = StdioServer::start_with_config(&folder, "[audit]\narguments = \"full\"\n");
     server.text("one", json!({}));
-    server.end();
+    server.stop();
     let mut there: Vec<_> =
         fs::read_dir(folder.root()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     there.sort();

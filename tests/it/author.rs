@@ -3,18 +3,18 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
-use crate::support::wit::component;
-use crate::support::{DEADLINE, Folder, Outcome, Tiny, Toolbay, hostile};
+use crate::support::wit::build_component;
+use crate::support::{CommandOutput, DEADLINE, Folder, TinyComponent, ToolbayCommand, hostile};
 
-fn toolbay(folder: &Folder, args: &[&str]) -> Outcome {
-    Toolbay::new(folder).args(args).run()
+fn toolbay(folder: &Folder, args: &[&str]) -> CommandOutput {
+    ToolbayCommand::new(folder).args(args).run()
 }
 
 /// A project whose build is a copy, because these tests are not about compilers.
 fn project(folder: &Folder, more: &str) -> String {
-    let at = folder.beside("project");
+    let at = folder.sibling_path("project");
     std::fs::create_dir(&at).unwrap();
-    std::fs::write(at.join("source"), Tiny::new(&["hello"]).answer("first").build()).unwrap();
+    std::fs::write(at.join("source"), TinyComponent::new(&["hello"]).with_text("first").build()).unwrap();
     let text = format!(
         "name = \"mine\"\nlanguage = \"none\"\nsetup = [\"echo set up\"]\nbuild = [\"cp source made.wasm\"]\n\
          output = \"made.wasm\"\nwatch = [\"source\"]\n{more}\n[example]\ntool = \"hello\"\n"
@@ -26,7 +26,7 @@ fn project(folder: &Folder, more: &str) -> String {
 #[test]
 fn new_makes_a_project_and_says_how_to_build_it() {
     let folder = Folder::new();
-    let at = folder.beside("my-weather");
+    let at = folder.sibling_path("my-weather");
     let made = toolbay(&folder, &["new", at.to_str().unwrap(), "--language", "python"]);
     assert_eq!(made.code, 0, "{made}");
     assert!(made.stdout.contains("    python3 -m venv .venv\n"), "{made}");
@@ -48,7 +48,7 @@ fn dev_builds_copies_and_calls() {
     assert_eq!(done.code, 0, "{done}");
     assert!(done.stdout.starts_with("$ echo set up\n") && done.stdout.contains("$ cp source made.wasm\n"), "{done}");
     assert!(done.stdout.contains("tools: hello\n> hello {}\nfirst\n"), "{done}");
-    assert!(folder.path("mine.wasm").exists());
+    assert!(folder.plugin_path("mine.wasm").exists());
 }
 
 #[test]
@@ -57,14 +57,14 @@ fn dev_asks_the_author_on_a_terminal_before_a_call_that_a_person_must_allow() {
     let at = project(&folder, "");
     folder.put("mine.toml", "prefix = \"acme\"\napprove = \"always\"");
     // What is piped into it is no person.
-    let nobody = Toolbay::new(&folder).args(["dev", &at, "--once"]).run_with("y\n");
+    let nobody = ToolbayCommand::new(&folder).args(["dev", &at, "--once"]).run_with("y\n");
     assert!(nobody.code == 1 && !nobody.stdout.contains("first"), "{nobody}");
     let why = "toolbay: the grant of \"mine\" wants a person to allow calls of \"acme_hello\" (approve): run `toolbay dev` on \
                a terminal, or try the tool with `toolbay call --yes`\n";
     assert_eq!(nobody.stderr, why);
     let on_a_terminal = |typed: &str| {
         let script = "exec script --quiet --return --command \"$*\" /dev/null";
-        Toolbay::new(&folder).args(["dev", &at, "--once"]).through(script).run_with(typed)
+        ToolbayCommand::new(&folder).args(["dev", &at, "--once"]).with_shell_wrapper(script).run_with(typed)
     };
     let asked = on_a_terminal("y\n");
     assert!(asked.code == 0 && asked.stdout.contains("first"), "{asked}");
@@ -94,7 +94,7 @@ fn dev_says_what_is_missing_and_what_failed() {
     .unwrap();
     let failed = toolbay(&folder, &["dev", &at, "--once"]);
     assert!(failed.code == 1 && failed.stderr.contains("`exit 3` failed; the previous version"), "{failed}");
-    let nothing = toolbay(&folder, &["dev", folder.beside("nowhere").to_str().unwrap(), "--once"]);
+    let nothing = toolbay(&folder, &["dev", folder.sibling_path("nowhere").to_str().unwrap(), "--once"]);
     assert!(nothing.stderr.contains("has no plugin.toml") && nothing.stderr.contains("toolbay new"), "{nothing}");
 }
 
@@ -121,7 +121,7 @@ fn check_of_a_project_says_what_is_missing_and_explains_what_was_built() {
 fn dev_builds_again_after_a_change() {
     let folder = Folder::new();
     let at = project(&folder, "");
-    let (mut command, _folder) = Toolbay::new(&folder).args(["dev", &at]).into_parts();
+    let (mut command, _folder) = ToolbayCommand::new(&folder).args(["dev", &at]).into_parts();
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let stdout = child.stdout.take().unwrap();
     let (tx, rx) = std::sync::mpsc::channel();
@@ -135,13 +135,13 @@ fn dev_builds_again_after_a_change() {
     let wait_for = |wanted: &str| while rx.recv_timeout(DEADLINE).unwrap() != wanted {};
     wait_for("first");
     wait_for("Waiting for changes. Press Ctrl-C to stop.");
-    std::fs::write(format!("{at}/source"), Tiny::new(&["hello"]).answer("second").build()).unwrap();
+    std::fs::write(format!("{at}/source"), TinyComponent::new(&["hello"]).with_text("second").build()).unwrap();
     wait_for("second");
     // The tool of the example is gone: that is said, and the next build is tried as well.
-    std::fs::write(format!("{at}/source"), Tiny::new(&["other"]).build()).unwrap();
+    std::fs::write(format!("{at}/source"), TinyComponent::new(&["other"]).build()).unwrap();
     wait_for("tools: other");
     wait_for("Waiting for changes. Press Ctrl-C to stop.");
-    std::fs::write(format!("{at}/source"), Tiny::new(&["hello"]).answer("third").build()).unwrap();
+    std::fs::write(format!("{at}/source"), TinyComponent::new(&["hello"]).with_text("third").build()).unwrap();
     wait_for("third");
     child.kill().unwrap();
     child.wait().unwrap();
@@ -151,7 +151,7 @@ fn dev_builds_again_after_a_change() {
 fn check_describes_each_form() {
     let folder = Folder::new();
     let check = |name: &str, file: Vec<u8>| {
-        let path = folder.beside(name);
+        let path = folder.sibling_path(name);
         std::fs::write(&path, file).unwrap();
         toolbay(&folder, &["check", path.to_str().unwrap()])
     };
@@ -171,12 +171,12 @@ fn check_describes_each_form() {
     folder.put("sdk.toml", grant);
     let listed = toolbay(&folder, &["list"]);
     assert!(listed.stdout.contains("sdk  ready"), "{listed}");
-    let said = toolbay(&folder, &["check", folder.beside("sdk.wasm").to_str().unwrap(), "--json"]);
+    let said = toolbay(&folder, &["check", folder.sibling_path("sdk.wasm").to_str().unwrap(), "--json"]);
     let said: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
     assert!(said["memory"].as_u64().unwrap() >= 64 << 10 && said["grant"].is_string(), "{said}");
     let wit = "package a:b; world w { export add: func(a: u8, b: u8) -> u16; }";
     let add = r#"(func (export "add") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))"#;
-    let plain = check("plain.wasm", component(wit, add));
+    let plain = check("plain.wasm", build_component(wit, add));
     assert!(plain.stdout.contains("    a component; it exports plain functions; each is a tool\n"), "{plain}");
     assert!(plain.stdout.contains("    made with ") && plain.stdout.contains("wit-component"), "{plain}");
     assert!(
@@ -191,15 +191,15 @@ fn check_describes_each_form() {
     );
     assert!(plain.stdout.contains("export add: func(a: u8, b: u8) -> u16;"), "{plain}");
     // The size of the file beside it is limited as in the plugin folder.
-    std::fs::write(folder.beside("plain.wit"), vec![b' '; (1 << 20) + 1]).unwrap();
-    let large = toolbay(&folder, &["check", folder.beside("plain.wasm").to_str().unwrap()]);
+    std::fs::write(folder.sibling_path("plain.wit"), vec![b' '; (1 << 20) + 1]).unwrap();
+    let large = toolbay(&folder, &["check", folder.sibling_path("plain.wasm").to_str().unwrap()]);
     assert!(large.code == 1 && large.stderr.contains("plain.wit: the file is larger than 1.0 MiB"), "{large}");
-    let module = check("module.wasm", Tiny::new(&["hello"]).module());
+    let module = check("module.wasm", TinyComponent::new(&["hello"]).build_core_module());
     assert!(module.stdout.contains("a core module that exports the functions of toolbay:plugin"), "{module}");
     let bad = check("bad.wasm", b"hello, world".to_vec());
     assert!(bad.code == 1 && bad.stderr.contains("is not a valid plugin: not a WebAssembly file"), "{bad}");
-    std::fs::remove_dir_all(folder.plugins()).unwrap();
-    let alone = check("alone.wasm", Tiny::new(&["hello"]).build());
+    std::fs::remove_dir_all(folder.plugin_folder()).unwrap();
+    let alone = check("alone.wasm", TinyComponent::new(&["hello"]).build());
     assert_eq!(alone.code, 0, "no plugin folder is needed: {alone}");
     let gone = toolbay(&folder, &["check", "gone.wasm"]);
     assert!(gone.code == 1 && gone.stderr.contains("gone.wasm does not exist"), "{gone}");

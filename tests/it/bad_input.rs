@@ -2,15 +2,19 @@
 
 use serde_json::json;
 
-use crate::support::wit::component;
-use crate::support::{Folder, Server, Tiny, Tool, Toolbay, failure, hostile};
+use crate::support::wit::build_component;
+use crate::support::{Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand, error_kind_and_text, hostile};
 
 /// A folder in which every file except `good.wasm` is invalid, each in a different way.
 fn bad_folder() -> Folder {
-    let folder = Folder::with("good.wasm", Tiny::new(&["good"]).build());
-    let whole = Tiny::new(&["whole"]).build();
-    let with_input = |input: &str| Tiny::of(vec![Tool { input: input.to_owned(), ..Tool::new("t") }]).build();
-    let with_output = |output: &str| Tiny::of(vec![Tool { output: Some(output.to_owned()), ..Tool::new("t") }]).build();
+    let folder = Folder::with("good.wasm", TinyComponent::new(&["good"]).build());
+    let whole = TinyComponent::new(&["whole"]).build();
+    let with_input = |input: &str| {
+        TinyComponent::with_tools(vec![TinyTool { input: input.to_owned(), ..TinyTool::new("t") }]).build()
+    };
+    let with_output = |output: &str| {
+        TinyComponent::with_tools(vec![TinyTool { output: Some(output.to_owned()), ..TinyTool::new("t") }]).build()
+    };
     let files = [
         ("text", b"#!/bin/sh\necho hello\n".to_vec()),
         ("empty", Vec::new()),
@@ -27,13 +31,13 @@ fn bad_folder() -> Folder {
         ("schema-with-a-mistake", with_input(r#"{"type":"object","properties":{"a":{"type":"strin"}}}"#)),
         ("schema-from-elsewhere", with_input(r#"{"type":"object","$ref":"https://example.com/a.json"}"#)),
         ("output-schema", with_output("[]")),
-        ("meta", Tiny::of(vec![Tool { meta: Some("[]".into()), ..Tool::new("t") }]).build()),
-        ("empty-name", Tiny::new(&[""]).build()),
-        ("bad-name", Tiny::new(&["a b"]).build()),
-        ("escape-in-name", Tiny::new(&["\u{1b}[31mred"]).build()),
-        ("long-name", Tiny::new(&[&"x".repeat(129)]).build()),
-        ("twice", Tiny::new(&["same", "other", "same"]).build()),
-        ("same-as-good", Tiny::new(&["good", "same-as-good"]).build()),
+        ("meta", TinyComponent::with_tools(vec![TinyTool { meta: Some("[]".into()), ..TinyTool::new("t") }]).build()),
+        ("empty-name", TinyComponent::new(&[""]).build()),
+        ("bad-name", TinyComponent::new(&["a b"]).build()),
+        ("escape-in-name", TinyComponent::new(&["\u{1b}[31mred"]).build()),
+        ("long-name", TinyComponent::new(&[&"x".repeat(129)]).build()),
+        ("twice", TinyComponent::new(&["same", "other", "same"]).build()),
+        ("same-as-good", TinyComponent::new(&["good", "same-as-good"]).build()),
         ("grant-key", whole.clone()),
         ("grant-value", whole.clone()),
         ("grant-syntax", whole.clone()),
@@ -54,7 +58,7 @@ fn bad_folder() -> Folder {
 /// Functions that cannot be tools.
 fn resources() -> Vec<u8> {
     let wit = "package a:b; world w { export shop: interface { resource basket; open: func() -> own<basket>; } }";
-    component(wit, r#"(func (export "shop#open") (result i32) unreachable)"#)
+    build_component(wit, r#"(func (export "shop#open") (result i32) unreachable)"#)
 }
 
 /// A component that exports a version of the contract that does not exist.
@@ -72,20 +76,22 @@ fn garbled(whole: &[u8]) -> Vec<u8> {
 }
 
 fn unknown_import() -> Vec<u8> {
-    Tiny::new(&["t"]).imports(r#"(import "acme:database/query@1.0.0" (instance (export "run" (func))))"#).build()
+    TinyComponent::new(&["t"])
+        .with_imports(r#"(import "acme:database/query@1.0.0" (instance (export "run" (func))))"#)
+        .build()
 }
 
 #[test]
 fn list_says_what_is_wrong_with_each_file() {
-    let outcome = Toolbay::new(&bad_folder()).args(["list"]).run();
+    let outcome = ToolbayCommand::new(&bad_folder()).args(["list"]).run();
     assert_eq!(outcome.code, 0, "{outcome}");
     insta::assert_snapshot!(outcome);
 }
 
 #[test]
 fn list_reports_the_same_in_json() {
-    let outcome = Toolbay::new(&bad_folder()).args(["list", "--json"]).run();
-    let listed: serde_json::Value = serde_json::from_str(&outcome.raw).unwrap();
+    let outcome = ToolbayCommand::new(&bad_folder()).args(["list", "--json"]).run();
+    let listed: serde_json::Value = serde_json::from_str(&outcome.raw_stdout).unwrap();
     let tools: Vec<_> = listed["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
     assert_eq!(tools, ["good", "same-as-good"]);
     for (id, plugin) in listed["plugins"].as_object().unwrap() {
@@ -99,7 +105,7 @@ fn list_reports_the_same_in_json() {
 #[test]
 fn other_plugins_serve_and_each_refusal_is_logged() {
     let folder = bad_folder();
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["good", "same-as-good"]);
     assert_eq!(server.text("good", json!({})), "fine");
     let refused =
@@ -120,12 +126,12 @@ fn other_plugins_serve_and_each_refusal_is_logged() {
 
 #[test]
 fn of_two_tools_with_one_name_the_first_plugin_keeps_its_own() {
-    let folder = Folder::with("b.wasm", Tiny::new(&["sum", "b"]).answer("of b").build());
-    let mut server = Server::start(&folder);
+    let folder = Folder::with("b.wasm", TinyComponent::new(&["sum", "b"]).with_text("of b").build());
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["b", "sum"]);
     assert_eq!(server.text("sum", json!({})), "of b");
     // By id and not by age: the result must not depend on the folder's history.
-    folder.put("a.wasm", Tiny::new(&["sum", "a"]).answer("of a").build());
+    folder.put("a.wasm", TinyComponent::new(&["sum", "a"]).with_text("of a").build());
     server.wait_until_listed(&["a", "b", "sum"]);
     assert_eq!(server.text("sum", json!({})), "of a");
     assert_eq!(server.text("b", json!({})), "of b");
@@ -142,16 +148,16 @@ fn strict() -> (Folder, serde_json::Value) {
     let input = r#"{"type":"object","required":["unit"],"additionalProperties":false,"properties":{
         "unit":{"enum":["C","F"]},"days":{"type":"integer","minimum":1},
         "at":{"type":"object","properties":{"lat/lon":{"type":"array","items":{"type":"number"}}}}}}"#;
-    let tool = Tool { input: input.into(), ..Tool::new("forecast") };
+    let tool = TinyTool { input: input.into(), ..TinyTool::new("forecast") };
     let arguments = json!({"unit": "K", "days": 0, "at": {"lat/lon": [1, "north"]}});
-    (Folder::with("strict.wasm", Tiny::of(vec![tool]).build()), arguments)
+    (Folder::with("strict.wasm", TinyComponent::with_tools(vec![tool]).build()), arguments)
 }
 
 #[test]
 fn invalid_arguments_are_rejected_with_all_violations() {
     let (folder, arguments) = strict();
-    let mut server = Server::start(&folder);
-    let (kind, text) = failure(&server.call("forecast", arguments));
+    let mut server = StdioServer::start(&folder);
+    let (kind, text) = error_kind_and_text(&server.call("forecast", arguments));
     assert_eq!(kind, "invalid-arguments");
     let mut lines: Vec<&str> = text.lines().collect();
     lines[1..].sort_unstable();
@@ -165,7 +171,7 @@ fn invalid_arguments_are_rejected_with_all_violations() {
             "For example: {\"unit\":\"C\"}",
         ]
     );
-    let (_, text) = failure(&server.call("forecast", json!({"days": 1, "nights": 2})));
+    let (_, text) = error_kind_and_text(&server.call("forecast", json!({"days": 1, "nights": 2})));
     assert!(text.contains("(root): \"unit\" is a required property"), "{text}");
     assert!(text.contains("nights"), "{text}");
     assert_eq!(server.text("forecast", json!({"unit": "C"})), "fine");
@@ -175,7 +181,7 @@ fn invalid_arguments_are_rejected_with_all_violations() {
 fn before_2025_11_25_invalid_arguments_are_a_protocol_error() {
     let (folder, arguments) = strict();
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18"] {
-        let mut server = Server::spawn(&folder).initialized(revision);
+        let mut server = StdioServer::spawn(&folder).with_handshake(revision);
         server.wait_for_tool("forecast");
         let error = server.error("tools/call", json!({"name": "forecast", "arguments": arguments}));
         assert_eq!(error["code"], -32602);
@@ -189,18 +195,21 @@ fn before_2025_11_25_invalid_arguments_are_a_protocol_error() {
 #[test]
 fn at_most_ten_violations_are_reported_and_none_quotes_a_long_value() {
     let input = r#"{"type":"object","additionalProperties":{"type":"integer"}}"#;
-    let folder = Folder::with("a.wasm", Tiny::of(vec![Tool { input: input.into(), ..Tool::new("a") }]).build());
-    let mut server = Server::start(&folder);
+    let folder = Folder::with(
+        "a.wasm",
+        TinyComponent::with_tools(vec![TinyTool { input: input.into(), ..TinyTool::new("a") }]).build(),
+    );
+    let mut server = StdioServer::start(&folder);
     let long = "x".repeat(10_000);
     let arguments: serde_json::Map<_, _> = (0..50).map(|n| (n.to_string(), json!(long))).collect();
-    let (_, text) = failure(&server.call("a", arguments.into()));
+    let (_, text) = error_kind_and_text(&server.call("a", arguments.into()));
     assert_eq!(text.lines().count(), 11, "{text}");
     assert!(text.len() < 5000, "{} bytes", text.len());
 }
 
 #[test]
 fn a_guest_reads_the_arguments_that_were_checked() {
-    let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
+    let mut server = StdioServer::start(&Folder::with("hostile.wasm", hostile()));
     server.wait_for_tool("echo");
     // Duplicate keys: the last one counts, for the check and for the guest.
     let call = r#"{"jsonrpc":"2.0","id":"d","method":"tools/call",

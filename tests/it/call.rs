@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Server, failure, hostile, sample, text};
+use crate::support::{Folder, StdioServer, error_kind_and_text, hostile, result_text, sample};
 
 #[test]
 fn every_sample_plugin_does_what_it_says() {
@@ -12,7 +12,7 @@ fn every_sample_plugin_does_what_it_says() {
     for name in ["calculator", "chart", "qr", "text", "time"] {
         folder.put(&format!("{name}.wasm"), sample(name));
     }
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&[
         "bar_chart",
         "calculate_statistics",
@@ -35,7 +35,7 @@ fn every_sample_plugin_does_what_it_says() {
         assert!(result.get("isError").is_none(), "{tool}: {result}");
         // For clients that read only text, the same is there as text.
         if result["content"].as_array().unwrap().len() == 1 {
-            assert_eq!(text(&result), result["structuredContent"].to_string(), "{tool}");
+            assert_eq!(result_text(&result), result["structuredContent"].to_string(), "{tool}");
         }
         result["structuredContent"].clone()
     };
@@ -77,7 +77,7 @@ fn png_size(base64: &str) -> (u32, u32) {
 fn an_id_can_be_used_again_after_it_was_cancelled() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     let call = |name: &str, token: u64| {
         let params = json!({"name": name, "_meta": {"progressToken": token}});
         json!({"jsonrpc": "2.0", "id": "again", "method": "tools/call", "params": params}).to_string()
@@ -93,13 +93,13 @@ fn an_id_can_be_used_again_after_it_was_cancelled() {
     }
     server.send(call("version", 0));
     let answer = server.wait_for("the answer", |message| message["id"] == "again");
-    assert!(text(&answer["result"]).starts_with("build-marker"), "its own answer, and the first: {answer}");
+    assert!(result_text(&answer["result"]).starts_with("build-marker"), "its own answer, and the first: {answer}");
 }
 
 #[test]
 fn a_result_says_what_the_call_used_unless_that_is_switched_off() {
     let folder = Folder::with("hostile.wasm", hostile());
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     let usage = server.call("allocate", json!({"n": 8}))["_meta"]["dev.toolbay/usage"].clone();
     assert!(usage["fuel"].as_u64().unwrap() > 1000, "{usage}");
     assert!(usage["memory"].as_u64().unwrap() > 8 << 20, "{usage}");
@@ -107,14 +107,14 @@ fn a_result_says_what_the_call_used_unless_that_is_switched_off() {
     // A failed call has usage as well.
     assert!(server.call("panic", json!({}))["_meta"]["dev.toolbay/usage"]["fuel"].as_u64().unwrap() > 100);
     drop(server);
-    let mut server = Server::configured(&folder, "usage = false");
+    let mut server = StdioServer::start_with_config(&folder, "usage = false");
     assert!(server.call("count", json!({})).get("_meta").is_none());
     assert_eq!(server.call("panic", json!({}))["_meta"], json!({"dev.toolbay/error": "trap"}));
 }
 
 #[test]
 fn fuel_is_the_same_for_the_same_work() {
-    let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
+    let mut server = StdioServer::start(&Folder::with("hostile.wasm", hostile()));
     let mut fuel = || server.call("burn", json!({"n": 10_000}))["_meta"]["dev.toolbay/usage"]["fuel"].clone();
     assert_eq!(fuel(), fuel());
 }
@@ -127,7 +127,7 @@ fn the_rust_sdk_needs_little_fuel_around_a_function() {
     for name in ["calculator", "text"] {
         folder.put(&format!("{name}.wasm"), sample(name));
     }
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     for (tool, arguments, most, pages) in [
         ("calculate_sum", json!({"a": 1, "b": 2.5}), 7_250, 17),
         ("count_words", json!({"text": "hello"}), 8_400, 17),
@@ -144,7 +144,7 @@ fn the_rust_sdk_needs_little_fuel_around_a_function() {
 
 #[test]
 fn the_message_of_a_failure_reaches_the_model() {
-    let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
+    let mut server = StdioServer::start(&Folder::with("hostile.wasm", hostile()));
     assert_eq!(server.failure("fail", json!({})), ("none".into(), "the work could not be done".into()));
     assert_eq!(server.failure("refuse", json!({})), ("invalid-arguments".into(), "that makes no sense".into()));
     let (kind, text) = server.failure("exit", json!({}));
@@ -167,33 +167,33 @@ fn the_message_of_a_failure_reaches_the_model() {
 
 #[test]
 fn progress_increases_and_ends_before_the_result() {
-    let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
-    let id = server.begin_with_progress("progress", json!({"n": 50}));
-    assert_eq!(text(&server.finish(id)), "50 steps");
-    let reports = server.notifications_so_far("notifications/progress");
+    let mut server = StdioServer::start(&Folder::with("hostile.wasm", hostile()));
+    let id = server.start_call_with_progress("progress", json!({"n": 50}));
+    assert_eq!(result_text(&server.finish_call(id)), "50 steps");
+    let reports = server.take_notifications("notifications/progress");
     let steps: Vec<f64> = reports.iter().map(|report| report["progress"].as_f64().unwrap()).collect();
     assert_eq!(steps, (1..=50).map(f64::from).collect::<Vec<_>>());
     assert_eq!(reports[6], json!({"progressToken": id, "progress": 7.0, "total": 50.0, "message": "step 7"}));
 
-    let id = server.begin_with_progress("progress_zigzag", json!({}));
-    server.finish(id);
-    let reports = server.notifications_so_far("notifications/progress");
+    let id = server.start_call_with_progress("progress_zigzag", json!({}));
+    server.finish_call(id);
+    let reports = server.take_notifications("notifications/progress");
     let steps: Vec<f64> = reports.iter().map(|report| report["progress"].as_f64().unwrap()).collect();
     assert_eq!(steps, [1.0, 3.0, 4.0], "what does not grow is dropped");
 
-    let id = server.begin("progress", json!({"n": 50}));
-    server.finish(id);
+    let id = server.start_call("progress", json!({"n": 50}));
+    server.finish_call(id);
     // Late progress would arrive before the response to this ping.
     server.result("ping", json!({}));
-    assert!(server.notifications_so_far("notifications/progress").is_empty(), "nobody asked for progress");
+    assert!(server.take_notifications("notifications/progress").is_empty(), "nobody asked for progress");
 }
 
 #[test]
 fn progress_is_rate_limited_and_its_token_can_be_a_string() {
-    let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
+    let mut server = StdioServer::start(&Folder::with("hostile.wasm", hostile()));
     let call = json!({"name": "progress", "arguments": {"n": 100_000}, "_meta": {"progressToken": "tea"}});
     server.result("tools/call", call);
-    let reports = server.notifications_so_far("notifications/progress");
+    let reports = server.take_notifications("notifications/progress");
     assert!((1..1000).contains(&reports.len()), "{} reports", reports.len());
     assert!(reports.iter().all(|report| report["progressToken"] == "tea"));
 }
@@ -203,48 +203,48 @@ fn a_cancelled_call_gets_no_response_and_frees_its_slot_at_once() {
     let folder = Folder::with("hostile.wasm", hostile());
     // The second call starts only when the first one has really ended.
     folder.put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     for tool in ["loop_forever", "sleep_hour"] {
-        let id = server.begin_with_progress(tool, json!({}));
+        let id = server.start_call_with_progress(tool, json!({}));
         server.notification("notifications/progress");
         server.notify("notifications/cancelled", json!({"requestId": id, "reason": "changed my mind"}));
         assert_eq!(server.text("count", json!({})), "1", "after {tool}");
     }
-    let (said, _) = server.end();
+    let (said, _) = server.stop();
     assert!(said.iter().all(|message| message.get("id").is_none()), "a cancelled call was answered: {said:?}");
 }
 
 #[test]
 fn a_call_that_waits_for_its_turn_can_be_cancelled() {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("hostile.toml", folder.gate() + "[limits]\nconcurrency = 1");
+    folder.put("hostile.toml", folder.create_gate() + "[limits]\nconcurrency = 1");
     // Otherwise a call that waits lets others compute.
-    folder.configure("[server]\nwaiting = 0");
-    let mut server = Server::start(&folder);
-    let first = server.begin_with_progress("wait_for_gate", json!({}));
+    folder.write_config("[server]\nwaiting = 0");
+    let mut server = StdioServer::start(&folder);
+    let first = server.start_call_with_progress("wait_for_gate", json!({}));
     server.notification("notifications/progress");
-    let second = server.begin("count", json!({}));
+    let second = server.start_call("count", json!({}));
     server.notify("notifications/cancelled", json!({"requestId": second}));
     folder.open_gate();
-    server.finish(first);
+    server.finish_call(first);
     assert_eq!(server.text("count", json!({})), "1");
-    let (said, _) = server.end();
+    let (said, _) = server.stop();
     assert!(said.iter().all(|message| message.get("id").is_none()), "a cancelled call was answered: {said:?}");
 }
 
 #[test]
 fn fifty_concurrent_calls_each_get_their_own_result() {
-    let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
-    let ids: Vec<u64> = (0..50).map(|n| server.begin("echo", json!({"text": format!("text {n}")}))).collect();
+    let mut server = StdioServer::start(&Folder::with("hostile.wasm", hostile()));
+    let ids: Vec<u64> = (0..50).map(|n| server.start_call("echo", json!({"text": format!("text {n}")}))).collect();
     for (n, id) in ids.into_iter().enumerate() {
-        assert_eq!(text(&server.finish(id)), format!("text {n}"));
+        assert_eq!(result_text(&server.finish_call(id)), format!("text {n}"));
     }
 }
 
 #[test]
 fn a_busy_loop_does_not_delay_other_calls() {
-    let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
-    let burning: Vec<u64> = (0..4).map(|_| server.begin_with_progress("loop_forever", json!({}))).collect();
+    let mut server = StdioServer::start(&Folder::with("hostile.wasm", hostile()));
+    let burning: Vec<u64> = (0..4).map(|_| server.start_call_with_progress("loop_forever", json!({}))).collect();
     for _ in &burning {
         server.notification("notifications/progress");
     }
@@ -277,7 +277,7 @@ const SUDDEN: &str = r#"(component
 fn a_plugin_that_is_suddenly_different_delays_nobody_and_harms_nobody() {
     let folder = Folder::with("sudden.wasm", wat::parse_str(SUDDEN).unwrap());
     folder.put("sudden.toml", "[limits]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("short");
     for (sudden, kind) in [("trap", "trap"), ("recurse", "stack"), ("reach", "trap"), ("spin", "cancelled")] {
         // By now its calls begin on the thread that answers everybody.
@@ -285,14 +285,14 @@ fn a_plugin_that_is_suddenly_different_delays_nobody_and_harms_nobody() {
             assert!(server.call("short", json!({})).get("isError").is_none());
         }
         if sudden == "spin" {
-            let spinning = server.begin("spin", json!({}));
+            let spinning = server.start_call("spin", json!({}));
             for _ in 0..5 {
                 server.result("ping", json!({}));
                 server.call("short", json!({}));
             }
             server.notify("notifications/cancelled", json!({"requestId": spinning}));
         } else {
-            assert_eq!(failure(&server.call(sudden, json!({}))).0, kind, "{sudden}");
+            assert_eq!(error_kind_and_text(&server.call(sudden, json!({}))).0, kind, "{sudden}");
         }
     }
     assert!(server.call("short", json!({})).get("isError").is_none());
@@ -300,10 +300,10 @@ fn a_plugin_that_is_suddenly_different_delays_nobody_and_harms_nobody() {
 
 #[test]
 fn output_that_does_not_match_the_output_schema_is_a_failure() {
-    let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
+    let mut server = StdioServer::start(&Folder::with("hostile.wasm", hostile()));
     let result = server.call("mismatch", json!({}));
     let said = "The tool returned invalid output: /n: \"seven\" is not of type \"integer\".";
-    assert_eq!(failure(&result), ("invalid-output".into(), said.into()));
+    assert_eq!(error_kind_and_text(&result), ("invalid-output".into(), said.into()));
     assert!(result.get("structuredContent").is_none());
 }
 
@@ -311,14 +311,14 @@ fn output_that_does_not_match_the_output_schema_is_a_failure() {
 fn the_last_line_of_the_log_counts_all_calls() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\nfuel = 10_000_000");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("count");
     for tool in ["count", "count", "fail", "panic", "loop_forever", "panic"] {
         server.call(tool, json!({}));
     }
     server.error("tools/call", json!({"name": "nothing"}));
     server.call("echo", json!({"text": 7}));
-    server.end();
+    server.stop();
     let line = server.log.wait_for(" shut down ");
     let (_, counts) = line.split_once(" shut down ").unwrap();
     assert_eq!(

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Server, Tiny, Tool, failure, text};
+use crate::support::{Folder, StdioServer, TinyComponent, TinyTool, error_kind_and_text, result_text};
 
 /// Within this, others are answered beside an attack that took a minute.
 const SOON: Duration = Duration::from_secs(10);
@@ -18,9 +18,9 @@ const TOO_LONG: &str =
 
 /// A folder with the tool `attacked`, whose arguments must fit this schema, and the tool `other`.
 fn folder(schema: &Value) -> Folder {
-    let attacked = Tool { input: schema.to_string(), ..Tool::new("attacked") };
-    let folder = Folder::with("attacked.wasm", Tiny::of(vec![attacked]).build());
-    folder.put("other.wasm", Tiny::new(&["other"]).build());
+    let attacked = TinyTool { input: schema.to_string(), ..TinyTool::new("attacked") };
+    let folder = Folder::with("attacked.wasm", TinyComponent::with_tools(vec![attacked]).build());
+    folder.put("other.wasm", TinyComponent::new(&["other"]).build());
     folder
 }
 
@@ -67,32 +67,32 @@ pub(crate) fn letters(count: u32) -> String {
 }
 
 /// As many calls as there are processors, and more than one. Others are answered meanwhile; returns what became of them.
-fn attack(server: &mut Server, arguments: &Value) -> Vec<Value> {
+fn attack(server: &mut StdioServer, arguments: &Value) -> Vec<Value> {
     let calls = available_parallelism().map_or(2, NonZero::get).clamp(2, 16);
-    let calls: Vec<u64> = (0..calls).map(|_| server.begin("attacked", arguments.clone())).collect();
+    let calls: Vec<u64> = (0..calls).map(|_| server.start_call("attacked", arguments.clone())).collect();
     let began = Instant::now();
     for _ in 0..3 {
         server.result("ping", json!({}));
         assert_eq!(server.text("other", json!({})), "fine");
     }
     assert!(began.elapsed() < SOON, "others waited for {:?}", began.elapsed());
-    calls.into_iter().map(|call| server.finish(call)).collect()
+    calls.into_iter().map(|call| server.finish_call(call)).collect()
 }
 
 #[test]
 fn lists_of_trees_of_empty_arrays_delay_nobody() {
     let config = "[server]\nrequest = \"8MiB\"\nrequests = \"4GiB\"";
-    let mut server = Server::configured(&folder(&of_x(json!({"uniqueItems": true}))), config);
+    let mut server = StdioServer::start_with_config(&folder(&of_x(json!({"uniqueItems": true}))), config);
     server.wait_for_tool("attacked");
     server.wait_for_tool("other");
     let trees: Value = serde_json::from_str(&trees(2 << 20)).unwrap();
     for result in attack(&mut server, &json!({"x": trees})) {
-        assert_eq!(text(&result), "fine");
+        assert_eq!(result_text(&result), "fine");
     }
     let mut twice: Value = serde_json::from_str(&self::trees(20_000)).unwrap();
     let first = twice[0].clone();
     twice.as_array_mut().unwrap().push(first);
-    let (kind, said) = failure(&server.call("attacked", json!({"x": twice})));
+    let (kind, said) = error_kind_and_text(&server.call("attacked", json!({"x": twice})));
     assert_eq!(kind, "invalid-arguments");
     assert!(said.contains("/x: "), "{said}");
 }
@@ -100,23 +100,23 @@ fn lists_of_trees_of_empty_arrays_delay_nobody() {
 #[test]
 fn a_pattern_that_needs_a_state_for_every_byte_delays_nobody() {
     let schema = of_x(json!({"pattern": "[ab]*a[ab]{20000}[^ab]"}));
-    let mut server = Server::configured(&folder(&schema), "[server]\nrequest = \"8MiB\"");
+    let mut server = StdioServer::start_with_config(&folder(&schema), "[server]\nrequest = \"8MiB\"");
     server.wait_for_tool("attacked");
     server.wait_for_tool("other");
     let text = letters(1 << 20);
     for result in attack(&mut server, &json!({"x": text})) {
-        assert_eq!(failure(&result), ("invalid-arguments".to_owned(), TOO_LONG.to_owned()));
+        assert_eq!(error_kind_and_text(&result), ("invalid-arguments".to_owned(), TOO_LONG.to_owned()));
     }
 }
 
 #[test]
 fn patterns_for_names_that_need_a_state_for_every_byte_delay_nobody() {
     let schema = of_x(json!({"patternProperties": {"[ab]*a[ab]{20000}[^ab]": false, "^(?=a)(a|b)+c": false}}));
-    let mut server = Server::configured(&folder(&schema), "[server]\nrequest = \"8MiB\"");
+    let mut server = StdioServer::start_with_config(&folder(&schema), "[server]\nrequest = \"8MiB\"");
     server.wait_for_tool("attacked");
     server.wait_for_tool("other");
     for result in attack(&mut server, &json!({"x": {"ab".repeat(1 << 19): 1}})) {
-        assert_eq!(failure(&result), ("invalid-arguments".to_owned(), TOO_LONG.to_owned()));
+        assert_eq!(error_kind_and_text(&result), ("invalid-arguments".to_owned(), TOO_LONG.to_owned()));
     }
 }
 
@@ -136,21 +136,22 @@ fn doubling() -> Value {
 fn a_check_ends_with_the_time_of_its_call() {
     let folder = folder(&doubling());
     folder.put("attacked.toml", "[limits]\ntimeout = \"10ms\"");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("attacked");
-    let (kind, said) = failure(&server.call("attacked", json!({"x": 7})));
+    let (kind, said) = error_kind_and_text(&server.call("attacked", json!({"x": 7})));
     assert_eq!(kind, "deadline");
     assert_eq!(said, "The tool did not finish within 10ms (to allow more, raise limits.timeout).");
 }
 
 #[test]
 fn a_check_of_a_result_ends_with_the_time_of_its_call() {
-    let tool = Tool { output: Some(doubling().to_string()), ..Tool::new("attacked") };
-    let folder = Folder::with("attacked.wasm", Tiny::of(vec![tool]).structured(r#"{"x": 7}"#).build());
+    let tool = TinyTool { output: Some(doubling().to_string()), ..TinyTool::new("attacked") };
+    let folder =
+        Folder::with("attacked.wasm", TinyComponent::with_tools(vec![tool]).with_structured(r#"{"x": 7}"#).build());
     folder.put("attacked.toml", "[limits]\ntimeout = \"10ms\"");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("attacked");
-    let (kind, said) = failure(&server.call("attacked", json!({})));
+    let (kind, said) = error_kind_and_text(&server.call("attacked", json!({})));
     assert_eq!(kind, "deadline");
     assert_eq!(said, "The tool did not finish within 10ms (to allow more, raise limits.timeout).");
 }
@@ -159,10 +160,10 @@ fn a_check_of_a_result_ends_with_the_time_of_its_call() {
 fn a_check_holds_the_permit_of_its_call() {
     let folder = folder(&doubling());
     folder.put("attacked.toml", "[limits]\nconcurrency = 1");
-    let mut server = Server::configured(&folder, "[server]\nqueue_wait = \"1ms\"");
+    let mut server = StdioServer::start_with_config(&folder, "[server]\nqueue_wait = \"1ms\"");
     server.wait_for_tool("attacked");
-    let calls = [(); 4].map(|()| server.begin("attacked", json!({"x": 7})));
-    let kinds = calls.map(|call| failure(&server.finish(call)).0);
+    let calls = [(); 4].map(|()| server.start_call("attacked", json!({"x": 7})));
+    let kinds = calls.map(|call| error_kind_and_text(&server.finish_call(call)).0);
     assert_eq!(kinds.iter().filter(|kind| *kind == "busy").count(), 3, "{kinds:?}");
     assert_eq!(kinds.iter().filter(|kind| *kind == "invalid-arguments").count(), 1, "{kinds:?}");
 }
@@ -171,22 +172,22 @@ fn a_check_holds_the_permit_of_its_call() {
 fn a_check_that_nobody_waits_for_ends() {
     let folder = folder(&doubling());
     folder.put("attacked.toml", "[limits]\nconcurrency = 1");
-    let mut server = Server::configured(&folder, "[server]\nqueue_wait = \"1ms\"");
+    let mut server = StdioServer::start_with_config(&folder, "[server]\nqueue_wait = \"1ms\"");
     server.wait_for_tool("attacked");
-    let is_busy = |server: &mut Server| server.call("attacked", json!({"x": "fits"})).get("isError").is_some();
+    let is_busy = |server: &mut StdioServer| server.call("attacked", json!({"x": "fits"})).get("isError").is_some();
     let began = Instant::now();
     // Half a second each, and more, were they to go on.
     for _ in 0..40 {
         let mut calls = Vec::new();
-        server.until("the check holds its permit", |server| {
+        server.wait_until("the check holds its permit", |server| {
             // On a busy machine, the one before may have ended by itself.
-            calls.push(server.begin("attacked", json!({"x": 7})));
+            calls.push(server.start_call("attacked", json!({"x": 7})));
             is_busy(server)
         });
         for call in calls {
             server.notify("notifications/cancelled", json!({"requestId": call}));
         }
-        server.until("the permit is free", |server| !is_busy(server));
+        server.wait_until("the permit is free", |server| !is_busy(server));
     }
     assert!(began.elapsed() < SOON, "took {:?}", began.elapsed());
 }

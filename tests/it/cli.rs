@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Outcome, Server, Tiny, Tool, Toolbay, hostile};
+use crate::support::{CommandOutput, Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand, hostile};
 
-fn toolbay(folder: &Folder, args: &[&str]) -> Outcome {
-    Toolbay::new(folder).args(args).run()
+fn toolbay(folder: &Folder, args: &[&str]) -> CommandOutput {
+    ToolbayCommand::new(folder).args(args).run()
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn an_invalid_configuration_exits_with_64() {
         "plugins = \"nowhere\"",
         "not TOML",
     ] {
-        std::fs::write(folder.beside("toolbay.toml"), config).unwrap();
+        std::fs::write(folder.sibling_path("toolbay.toml"), config).unwrap();
         for command in [&["serve"][..], &["list"], &["call", "a"]] {
             let outcome = toolbay(&folder, command);
             assert_eq!(outcome.code, 64, "{config}: {outcome}");
@@ -87,24 +87,24 @@ fn an_invalid_configuration_exits_with_64() {
             }
         }
     }
-    std::fs::remove_file(folder.beside("toolbay.toml")).unwrap();
+    std::fs::remove_file(folder.sibling_path("toolbay.toml")).unwrap();
     for (name, value) in
         [("TOOLBAY_PAGE_SISE", "1"), ("TOOLBAY_LIMITS_FUEL", "much"), ("TOOLBAY_CONFIG", "nowhere.toml")]
     {
-        let outcome = Toolbay::new(&folder).args(["list"]).env(name, value).run();
+        let outcome = ToolbayCommand::new(&folder).args(["list"]).env(name, value).run();
         assert_eq!(outcome.code, 64, "{name}: {outcome}");
         said += &outcome.stderr;
     }
     for args in [["--plugins", "nowhere"], ["--config", "nowhere.toml"], ["--log", "a=b=c"]] {
-        let outcome = Toolbay::new(&folder).args(["serve"]).args(args).run();
+        let outcome = ToolbayCommand::new(&folder).args(["serve"]).args(args).run();
         assert_eq!(outcome.code, 64, "{args:?}: {outcome}");
         said += &outcome.stderr;
     }
-    let outcome = Toolbay::new(&folder).args(["serve"]).env("TOOLBAY_LOG", "toolbay=loud").run();
+    let outcome = ToolbayCommand::new(&folder).args(["serve"]).env("TOOLBAY_LOG", "toolbay=loud").run();
     assert_eq!(outcome.code, 64, "{outcome}");
     said += &outcome.stderr;
     // An empty variable counts as unset.
-    let outcome = Toolbay::new(&folder).args(["list"]).env("TOOLBAY_CONFIG", "").run();
+    let outcome = ToolbayCommand::new(&folder).args(["list"]).env("TOOLBAY_CONFIG", "").run();
     assert_eq!(outcome.code, 0, "{outcome}");
     insta::assert_snapshot!(said);
 }
@@ -113,20 +113,20 @@ fn an_invalid_configuration_exits_with_64() {
 fn flags_override_variables_and_variables_override_the_file() {
     let folder = Folder::new();
     for name in ["file", "variable", "flag"] {
-        std::fs::create_dir(folder.beside(name)).unwrap();
-        std::fs::write(folder.beside(name).join("a.wasm"), Tiny::new(&[name]).build()).unwrap();
+        std::fs::create_dir(folder.sibling_path(name)).unwrap();
+        std::fs::write(folder.sibling_path(name).join("a.wasm"), TinyComponent::new(&[name]).build()).unwrap();
     }
-    std::fs::write(folder.beside("toolbay.toml"), "plugins = \"file\"").unwrap();
-    let listed = |command: Toolbay| command.run().stdout;
-    assert!(listed(Toolbay::new(&folder).args(["list"])).contains("Does file."));
-    let variable = || Toolbay::new(&folder).env("TOOLBAY_PLUGINS", "variable");
+    std::fs::write(folder.sibling_path("toolbay.toml"), "plugins = \"file\"").unwrap();
+    let listed = |command: ToolbayCommand| command.run().stdout;
+    assert!(listed(ToolbayCommand::new(&folder).args(["list"])).contains("Does file."));
+    let variable = || ToolbayCommand::new(&folder).env("TOOLBAY_PLUGINS", "variable");
     assert!(listed(variable().args(["list"])).contains("Does variable."));
     assert!(listed(variable().args(["list", "--plugins", "flag"])).contains("Does flag."));
 }
 
 #[test]
 fn list_shows_plugins_tools_and_grants() {
-    let folder = Folder::with("weather.wasm", Tiny::new(&["now", "tomorrow", "yesterday"]).build());
+    let folder = Folder::with("weather.wasm", TinyComponent::new(&["now", "tomorrow", "yesterday"]).build());
     folder.put(
         "weather.toml",
         r#"
@@ -159,20 +159,20 @@ fn list_shows_plugins_tools_and_grants() {
             key = "a secret"
         "#,
     );
-    std::fs::create_dir(folder.path("data")).unwrap();
-    std::fs::create_dir(folder.path("folder.wasm")).unwrap();
+    std::fs::create_dir(folder.plugin_path("data")).unwrap();
+    std::fs::create_dir(folder.plugin_path("folder.wasm")).unwrap();
     folder.put("LOUD.WASM", "");
     folder.put("lonely.toml", "");
-    std::fs::write(folder.beside("toolbay.toml"), "[limits]\nmemory = \"3GiB\"\n[ceilings]\nmemory = \"2GiB\"")
+    std::fs::write(folder.sibling_path("toolbay.toml"), "[limits]\nmemory = \"3GiB\"\n[ceilings]\nmemory = \"2GiB\"")
         .unwrap();
-    let quiet = Tool { description: None, ..Tool::new("quiet") };
-    folder.put("plain.wasm", Tiny::of(vec![quiet]).build());
+    let quiet = TinyTool { description: None, ..TinyTool::new("quiet") };
+    folder.put("plain.wasm", TinyComponent::with_tools(vec![quiet]).build());
     folder.put("broken.wasm", "hello");
     let outcome = toolbay(&folder, &["list"]);
     insta::assert_snapshot!("list", outcome);
     let outcome = toolbay(&folder, &["list", "--json"]);
     insta::assert_snapshot!("list_json", outcome);
-    assert!(!outcome.raw.contains("a secret"), "{outcome}");
+    assert!(!outcome.raw_stdout.contains("a secret"), "{outcome}");
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn call_prints_the_result_and_what_it_used() {
     let outcome = toolbay(&folder, &["call", "echo", r#"{"text": "hello"}"#]);
     assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "hello\n"), "{outcome}");
     assert_eq!(outcome.stderr, "<used>\n");
-    let outcome = Toolbay::new(&folder).args(["call", "echo", "-"]).run_with("{\"text\":\n\"from input\"}");
+    let outcome = ToolbayCommand::new(&folder).args(["call", "echo", "-"]).run_with("{\"text\":\n\"from input\"}");
     assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "from input\n"), "{outcome}");
     let outcome = toolbay(&folder, &["call", "progress", r#"{"n": 2}"#]);
     assert_eq!(outcome.stdout, "2 steps\n");
@@ -198,7 +198,7 @@ fn call_prints_the_result_and_what_it_used() {
 fn call_prints_json_if_requested() {
     let folder = Folder::with("hostile.wasm", hostile());
     let outcome = toolbay(&folder, &["call", "--json", "echo", r#"{"text": "hello"}"#]);
-    let mut result: Value = serde_json::from_str(&outcome.raw).unwrap();
+    let mut result: Value = serde_json::from_str(&outcome.raw_stdout).unwrap();
     let usage = result["_meta"]["dev.toolbay/usage"].take();
     assert!(usage["fuel"].as_u64().unwrap() > 0, "{usage}");
     assert_eq!(result["content"], json!([{"type": "text", "text": "hello"}]));
@@ -232,7 +232,7 @@ fn a_call_that_fails_exits_with_1_and_says_why() {
 #[test]
 fn files_without_code_are_neither_called_nor_checked_and_that_is_said() {
     let folder = Folder::new();
-    let prompts = folder.plugins().join("notes.prompts");
+    let prompts = folder.plugin_folder().join("notes.prompts");
     std::fs::create_dir_all(&prompts).unwrap();
     std::fs::write(prompts.join("hello.md"), "Hello.").unwrap();
     let called = toolbay(&folder, &["call", "hello"]);
@@ -247,8 +247,8 @@ fn files_without_code_are_neither_called_nor_checked_and_that_is_said() {
 #[test]
 fn an_unknown_tool_is_reported_with_the_plugins_that_were_refused() {
     let folder = Folder::with("broken.wasm", "hello");
-    folder.put("a.wasm", Tiny::new(&["sum"]).build());
-    folder.put("b.wasm", Tiny::new(&["sum", "other"]).build());
+    folder.put("a.wasm", TinyComponent::new(&["sum"]).build());
+    folder.put("b.wasm", TinyComponent::new(&["sum", "other"]).build());
     for n in 0..12 {
         folder.put(&format!("more-{n:02}.wasm"), "hello");
     }
@@ -280,13 +280,13 @@ fn images_are_printed_as_a_description() {
 #[test]
 fn serve_takes_its_folder_from_a_flag_and_logs_only_to_standard_error() {
     let folder = Folder::new();
-    std::fs::create_dir(folder.beside("elsewhere")).unwrap();
-    std::fs::write(folder.beside("elsewhere/a.wasm"), Tiny::new(&["a"]).build()).unwrap();
-    let command = Toolbay::new(&folder).args(["serve", "--plugins", "elsewhere", "--log", "debug"]);
-    let mut server = Server::run(command).initialized("2025-11-25");
+    std::fs::create_dir(folder.sibling_path("elsewhere")).unwrap();
+    std::fs::write(folder.sibling_path("elsewhere/a.wasm"), TinyComponent::new(&["a"]).build()).unwrap();
+    let command = ToolbayCommand::new(&folder).args(["serve", "--plugins", "elsewhere", "--log", "debug"]);
+    let mut server = StdioServer::run(command).with_handshake("2025-11-25");
     server.wait_until_listed(&["a"]);
     server.log.wait_for("serving over standard input and output");
-    server.end();
+    server.stop();
     // A level alone applies to the server. Messages of its libraries would be hundreds of lines.
     let log = server.log.text();
     assert!(log.lines().count() < 20, "{log}");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::hostile::{doubling, nested_blocks};
-use crate::support::{Folder, Server, Tiny, Toolbay, hostile};
+use crate::support::{Folder, StdioServer, TinyComponent, ToolbayCommand, hostile};
 
 /// A configuration with `[compile]`, the test's own compile cache, and a log line for each compilation.
 fn config(compile: &str) -> String {
@@ -15,7 +15,7 @@ fn config(compile: &str) -> String {
 }
 
 /// Why the plugin `bomb` is refused.
-fn refusal(server: &Server) -> String {
+fn refusal(server: &StdioServer) -> String {
     let line = server.log.wait_for("WARN refused: ");
     let (_, why) = line.split_once("WARN refused: ").unwrap_or_else(|| panic!("{line}"));
     why.replace(" plugin=\"bomb\"", "").trim_end().to_owned()
@@ -42,9 +42,9 @@ fn every_limit_of_the_compiler_says_which_it_was() {
     ];
     for (limit, bomb, why) in cases {
         let folder = Folder::with("bomb.wasm", bomb);
-        let mut server = Server::configured(&folder, &config(limit));
+        let mut server = StdioServer::start_with_config(&folder, &config(limit));
         assert_eq!(refusal(&server), why);
-        folder.put("a.wasm", Tiny::new(&["a"]).build());
+        folder.put("a.wasm", TinyComponent::new(&["a"]).build());
         server.wait_until_listed(&["a"]);
     }
 }
@@ -53,7 +53,7 @@ fn every_limit_of_the_compiler_says_which_it_was() {
 fn a_refusal_is_remembered_until_the_file_changes() {
     let bomb = nested_blocks(5000);
     let folder = Folder::with("bomb.wasm", &bomb);
-    let mut server = Server::configured(&folder, &config("cpu = \"1s\""));
+    let mut server = StdioServer::start_with_config(&folder, &config("cpu = \"1s\""));
     let why = refusal(&server);
     let spent = processor_time_of_children(&server);
     assert!(spent >= Duration::from_millis(500), "{spent:?}");
@@ -68,12 +68,12 @@ fn a_refusal_is_remembered_until_the_file_changes() {
     server.log.wait_for_count(&why, 5);
     assert_eq!(processor_time_of_children(&server), spent, "nothing was compiled for these");
     // Other bytes are compiled.
-    folder.put("bomb.wasm", Tiny::new(&["mended"]).build());
+    folder.put("bomb.wasm", TinyComponent::new(&["mended"]).build());
     server.wait_until_listed(&["mended"]);
 }
 
 /// The CPU time of the server's child processes that have ended.
-fn processor_time_of_children(server: &Server) -> Duration {
+fn processor_time_of_children(server: &StdioServer) -> Duration {
     let text = std::fs::read_to_string(format!("/proc/{}/stat", server.pid())).unwrap();
     let fields: Vec<&str> = text.rsplit_once(')').unwrap().1.split_whitespace().collect();
     // `cutime` and `cstime`, in hundredths of a second: fields 16 and 17 of proc(5), of which two are cut off.
@@ -83,14 +83,14 @@ fn processor_time_of_children(server: &Server) -> Duration {
 
 #[test]
 fn a_slow_compile_delays_no_call_and_no_other_plugin() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
-    let mut server = Server::configured(&folder, &config(""));
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    let mut server = StdioServer::start_with_config(&folder, &config(""));
     server.wait_until_listed(&["a"]);
     // It takes more than a minute; waiting for it would exceed the test's deadline.
     folder.put("bomb.wasm", nested_blocks(5000));
     for n in 0..5 {
         let name = format!("b{n}");
-        folder.put(&format!("{name}.wasm"), Tiny::new(&[&name]).build());
+        folder.put(&format!("{name}.wasm"), TinyComponent::new(&[&name]).build());
         server.wait_for_tool(&name);
         assert_eq!(server.text(&name, json!({})), "fine");
         assert_eq!(server.text("a", json!({})), "fine");
@@ -104,12 +104,12 @@ fn a_slow_compile_delays_no_call_and_no_other_plugin() {
 
 #[test]
 fn the_previous_version_serves_while_a_plugin_is_compiled_again() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).answer("one").build());
-    let mut server = Server::configured(&folder, &config("cpu = \"1s\""));
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).with_text("one").build());
+    let mut server = StdioServer::start_with_config(&folder, &config("cpu = \"1s\""));
     server.wait_until_listed(&["a"]);
     folder.put("a.wasm", nested_blocks(5000));
     let refused = "refused; the previous version stays in service: compiling it took more than 1s";
-    server.until("the new version is refused", |server| {
+    server.wait_until("the new version is refused", |server| {
         assert_eq!(server.text("a", json!({})), "one");
         server.log.text().contains(refused)
     });
@@ -118,11 +118,11 @@ fn the_previous_version_serves_while_a_plugin_is_compiled_again() {
 
 #[test]
 fn only_the_crashing_plugin_is_disabled_and_a_new_file_enables_it() {
-    let crashing = |answer: &str| Tiny::new(&["bad"]).answer(answer).before_call("unreachable").build();
+    let crashing = |answer: &str| TinyComponent::new(&["bad"]).with_text(answer).before_call("unreachable").build();
     let folder = Folder::with("bad.wasm", crashing("one"));
-    folder.put("good.wasm", Tiny::new(&["good"]).build());
+    folder.put("good.wasm", TinyComponent::new(&["good"]).build());
     folder.put("hostile.wasm", hostile());
-    let mut server = Server::configured(&folder, "[breaker]\ncrashes = 2\nrest = \"1h\"");
+    let mut server = StdioServer::start_with_config(&folder, "[breaker]\ncrashes = 2\nrest = \"1h\"");
     server.wait_for_tool("good");
     server.wait_for_tool("bad");
     for _ in 0..2 {
@@ -141,26 +141,26 @@ fn only_the_crashing_plugin_is_disabled_and_a_new_file_enables_it() {
     assert_eq!(server.text("echo", json!({"text": "still here"})), "still here");
     // A changed file starts with no crashes, even if it crashes as well.
     folder.put("bad.wasm", crashing("two"));
-    server.until("the rest ends", |server| server.failure("bad", json!({})).0 == "trap");
-    folder.put("bad.wasm", Tiny::new(&["bad"]).answer("mended").build());
-    server.until("it is mended", |server| server.call("bad", json!({})).get("isError").is_none());
+    server.wait_until("the rest ends", |server| server.failure("bad", json!({})).0 == "trap");
+    folder.put("bad.wasm", TinyComponent::new(&["bad"]).with_text("mended").build());
+    server.wait_until("it is mended", |server| server.call("bad", json!({})).get("isError").is_none());
     assert_eq!(server.text("bad", json!({})), "mended");
 }
 
 #[test]
 fn a_disabled_plugin_is_enabled_again_automatically() {
     let folder = Folder::with("hostile.wasm", hostile());
-    let mut server = Server::configured(&folder, "[breaker]\ncrashes = 1\nrest = \"100ms\"");
+    let mut server = StdioServer::start_with_config(&folder, "[breaker]\ncrashes = 1\nrest = \"100ms\"");
     assert_eq!(server.failure("panic", json!({})).0, "trap");
-    server.until("the rest ends", |server| server.call("count", json!({})).get("isError").is_none());
+    server.wait_until("the rest ends", |server| server.call("count", json!({})).get("isError").is_none());
 }
 
 #[test]
 fn files_without_code_have_nothing_to_compile() {
-    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).build());
-    std::fs::create_dir(folder.path("docs.prompts")).unwrap();
-    std::fs::write(folder.path("docs.prompts/hello.md"), "Hello.").unwrap();
-    let outcome = Toolbay::new(&folder).args(["compile"]).run();
+    let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).build());
+    std::fs::create_dir(folder.plugin_path("docs.prompts")).unwrap();
+    std::fs::write(folder.plugin_path("docs.prompts/hello.md"), "Hello.").unwrap();
+    let outcome = ToolbayCommand::new(&folder).args(["compile"]).run();
     assert_eq!(
         (outcome.code, outcome.stdout.as_str()),
         (0, "docs  has nothing to compile\ntiny  compiled\n"),
@@ -170,23 +170,23 @@ fn files_without_code_have_nothing_to_compile() {
 
 /// A folder with a plugin that takes two seconds to refuse, and one that is ready at once.
 fn slow() -> Folder {
-    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).build());
+    let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).build());
     folder.put("bomb.wasm", nested_blocks(5000));
-    folder.configure("[compile]\nstore = \"store\"\ncpu = \"2s\"");
+    folder.write_config("[compile]\nstore = \"store\"\ncpu = \"2s\"");
     folder
 }
 
 #[test]
 fn long_work_is_told_in_lines_without_a_terminal() {
     let folder = slow();
-    let outcome = Toolbay::new(&folder).args(["compile"]).env("TERM", "xterm").run();
+    let outcome = ToolbayCommand::new(&folder).args(["compile"]).env("TERM", "xterm").run();
     assert_eq!((outcome.code, outcome.stdout.as_str()), (1, "tiny  compiled\n"), "{outcome}");
     assert!(outcome.stderr.contains(" of 2 plugins are loaded; loading "), "{outcome}");
     assert!(!outcome.stderr.contains(['\r', '\u{1b}', '[']), "{outcome}");
-    let outcome = Toolbay::new(&folder).args(["list", "--json"]).run();
-    assert!(serde_json::from_str::<serde_json::Value>(&outcome.raw).is_ok(), "{outcome}");
-    folder.configure("[compile]\nstore = \"other\"\ncpu = \"2s\"");
-    let outcome = Toolbay::new(&folder).args(["check", "plugins/bomb.wasm"]).run();
+    let outcome = ToolbayCommand::new(&folder).args(["list", "--json"]).run();
+    assert!(serde_json::from_str::<serde_json::Value>(&outcome.raw_stdout).is_ok(), "{outcome}");
+    folder.write_config("[compile]\nstore = \"other\"\ncpu = \"2s\"");
+    let outcome = ToolbayCommand::new(&folder).args(["check", "plugins/bomb.wasm"]).run();
     assert!(outcome.stderr.contains("toolbay: compiling plugins/bomb.wasm ("), "{outcome}");
 }
 
@@ -194,22 +194,24 @@ fn long_work_is_told_in_lines_without_a_terminal() {
 fn long_work_has_a_bar_on_a_terminal() {
     let folder = slow();
     let on_terminal = "exec script --quiet --return --command \"$*\" /dev/null";
-    let outcome = Toolbay::new(&folder).args(["compile"]).env("TERM", "xterm").through(on_terminal).run();
+    let outcome =
+        ToolbayCommand::new(&folder).args(["compile"]).env("TERM", "xterm").with_shell_wrapper(on_terminal).run();
     assert_eq!(outcome.code, 1, "{outcome}");
     assert!(outcome.stdout.contains(" compiling ") && outcome.stdout.contains(" of 2 ["), "{outcome}");
     assert!(outcome.stdout.contains("tiny  compiled") && !outcome.stdout.contains("plugins are loaded"), "{outcome}");
     // A terminal that cannot show a line that changes gets lines.
-    folder.configure("[compile]\nstore = \"other\"\ncpu = \"2s\"");
-    let outcome = Toolbay::new(&folder).args(["compile"]).env("TERM", "dumb").through(on_terminal).run();
+    folder.write_config("[compile]\nstore = \"other\"\ncpu = \"2s\"");
+    let outcome =
+        ToolbayCommand::new(&folder).args(["compile"]).env("TERM", "dumb").with_shell_wrapper(on_terminal).run();
     assert!(outcome.stdout.contains(" of 2 plugins are loaded; loading "), "{outcome}");
 }
 
 #[test]
 fn a_server_that_starts_says_for_what_it_waits() {
-    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).build());
+    let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).build());
     folder.put("bomb.wasm", nested_blocks(5000));
     // Compilers have a low priority: on a busy machine none ends by itself in time.
-    let mut server = Server::configured(&folder, &config(""));
+    let mut server = StdioServer::start_with_config(&folder, &config(""));
     server.wait_until_listed(&["a"]);
     server.log.wait_for("1 of 2 plugins are loaded; still loading bomb");
     for compiler in compilers(server.pid()) {

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::hostile::{EXIT, YIELD, tasks};
-use crate::support::{Folder, Server, Tiny, Toolbay, hostile, made_async};
+use crate::support::{Folder, StdioServer, TinyComponent, ToolbayCommand, hostile, made_async};
 
 /// A component with two functions: `greet` is async, gives way once, and returns its argument; `three` is not.
 fn greeter() -> Vec<u8> {
@@ -38,8 +38,8 @@ fn greeter() -> Vec<u8> {
 #[test]
 fn async_functions_are_tools_beside_others() {
     let folder = Folder::with("greeter.wasm", greeter());
-    folder.put("plain.wasm", Tiny::new(&["fine"]).answer("fine").build());
-    let mut server = Server::start(&folder);
+    folder.put("plain.wasm", TinyComponent::new(&["fine"]).with_text("fine").build());
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["fine", "greet", "three"]);
     for name in ["Ada", "", "Grace"] {
         assert_eq!(server.text("greet", json!({"name": name})), name);
@@ -53,9 +53,9 @@ fn async_functions_are_tools_beside_others() {
 #[test]
 fn a_component_with_async_functions_is_kept_in_the_compile_cache_and_used_only_where_it_is_wanted() {
     let folder = Folder::with("greeter.wasm", greeter());
-    let file = folder.path("greeter.wasm");
-    let cache = folder.beside("cache");
-    let toolbay = || Toolbay::new(&folder).env("TOOLBAY_COMPILE_STORE", cache.to_str().unwrap());
+    let file = folder.plugin_path("greeter.wasm");
+    let cache = folder.sibling_path("cache");
+    let toolbay = || ToolbayCommand::new(&folder).env("TOOLBAY_COMPILE_STORE", cache.to_str().unwrap());
     let check = || toolbay().args([Path::new("check"), file.as_path()]);
     let first = check().run();
     assert!(first.stdout.contains("each is a tool; it has async functions"), "{first}");
@@ -84,35 +84,35 @@ fn a_cancelled_task_frees_its_slot_at_once() {
     folder.put("two.wasm", tasks("", &[], &quick));
     folder.put("two.toml", "prefix = \"two\"");
     // One call at a time: the second one begins when the first one has really ended.
-    folder.configure("[server]\ncalls = 1");
-    let mut server = Server::start(&folder);
+    folder.write_config("[server]\ncalls = 1");
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["one_a", "two_a"]);
     for _ in 0..10 {
-        let id = server.begin("one_a", json!({}));
+        let id = server.start_call("one_a", json!({}));
         server.notify("notifications/cancelled", json!({"requestId": id}));
         assert_eq!(server.call("two_a", json!({}))["structuredContent"], json!({"result": 1}));
     }
-    let (said, _) = server.end();
+    let (said, _) = server.stop();
     assert!(said.iter().all(|message| message.get("id").is_none()), "a cancelled call was answered: {said:?}");
 }
 
 #[test]
 fn calls_of_components_with_async_functions_run_at_once() {
     let folder = Folder::with("greeter.wasm", greeter());
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("greet");
-    let begun: Vec<u64> = (0..64).map(|n| server.begin("greet", json!({"name": n.to_string()}))).collect();
+    let begun: Vec<u64> = (0..64).map(|n| server.start_call("greet", json!({"name": n.to_string()}))).collect();
     for (n, id) in begun.into_iter().enumerate() {
-        assert_eq!(server.finish(id)["content"][0]["text"], n.to_string());
+        assert_eq!(server.finish_call(id)["content"][0]["text"], n.to_string());
     }
 }
 
 #[test]
 fn a_component_made_async_needs_the_second_engine() {
-    let folder = Folder::with("plain.wasm", Tiny::new(&["a"]).build());
-    folder.put("async.wasm", made_async(Tiny::new(&["b"]).build()));
-    folder.configure("[engine]\nasync = false");
-    let mut server = Server::start(&folder);
+    let folder = Folder::with("plain.wasm", TinyComponent::new(&["a"]).build());
+    folder.put("async.wasm", made_async(TinyComponent::new(&["b"]).build()));
+    folder.write_config("[engine]\nasync = false");
+    let mut server = StdioServer::start(&folder);
     server.log.wait_for("WARN refused: has async functions, and engine.async is false");
     server.wait_until_listed(&["a"]);
 }
@@ -120,14 +120,14 @@ fn a_component_made_async_needs_the_second_engine() {
 #[test]
 fn what_is_not_async_is_the_same_in_both_engines() {
     let folder = Folder::with("hostile.wasm", made_async(hostile()));
-    fs::create_dir(folder.beside("data")).unwrap();
-    fs::write(folder.beside("data/file"), "hello").unwrap();
+    fs::create_dir(folder.sibling_path("data")).unwrap();
+    fs::write(folder.sibling_path("data/file"), "hello").unwrap();
     folder.put(
         "hostile.toml",
         "[config]\nunits = \"metric\"\n[limits]\nfuel = 1_000_000_000\ntimeout = \"1s\"\n[[permissions.mounts]]\nhost = \
          \"../data\"\nguest = \"/data\"\naccess = \"read\"",
     );
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("count");
     for _ in 0..3 {
         assert_eq!(server.text("count", json!({})), "1");
@@ -136,9 +136,9 @@ fn what_is_not_async_is_the_same_in_both_engines() {
     assert_eq!(server.text("config", json!({"text": "units"})), "metric");
     assert_eq!(server.text("read_file", json!({"path": "/data/file"})), "hello");
     assert_ne!(server.text("connect", json!({})), "connected");
-    let id = server.begin_with_progress("progress_zigzag", json!({}));
-    server.finish(id);
-    assert_eq!(server.notifications_so_far("notifications/progress").len(), 3);
+    let id = server.start_call_with_progress("progress_zigzag", json!({}));
+    server.finish_call(id);
+    assert_eq!(server.take_notifications("notifications/progress").len(), 3);
     for (tool, kind) in [("loop_forever", "fuel"), ("sleep_hour", "deadline"), ("hoard", "memory"), ("panic", "trap")] {
         let (found, said) = server.failure(tool, json!({}));
         assert_eq!(found, kind, "{tool}: {said}");
@@ -178,12 +178,12 @@ fn a_component_that_composes_others_is_called_through_all_of_them() {
       (instance $three (instantiate $outer (with "f" (func $two "f"))))
       (func (export "next") (alias export $three "f")))"#;
     folder.put("composed.wasm", wat::parse_str(text).unwrap());
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("next");
     assert_eq!(server.call("next", json!({"n": 41}))["structuredContent"], json!({"result": 42}));
     // Its stacks are part of its memory.
     let usage = server.call("next", json!({"n": 1}))["_meta"]["dev.toolbay/usage"].clone();
     assert_eq!(usage["memory"], json!(3 << 20), "{usage}");
-    fs::remove_file(folder.path("composed.wasm")).unwrap();
+    fs::remove_file(folder.plugin_path("composed.wasm")).unwrap();
     server.wait_until_listed(&[]);
 }

@@ -8,18 +8,19 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::support::{DEADLINE, Folder, HttpServer, Server, Tiny, Toolbay, hostile, text};
+use crate::support::{DEADLINE, Folder, HttpServer, StdioServer, TinyComponent, ToolbayCommand, hostile, result_text};
 
 fn mount(host: &str, guest: &str, access: &str) -> String {
     format!("[[permissions.mounts]]\nhost = {host:?}\nguest = {guest:?}\naccess = {access:?}\n")
 }
 
 /// What code that had escaped could do, as `toolbay escape` says: for each line, what came of it.
-fn escaped(command: Toolbay, lines: &[String]) -> Vec<String> {
+fn escaped(command: ToolbayCommand, lines: &[String]) -> Vec<String> {
     let outcome = command.run_with(&(lines.join("\n") + "\n"));
     assert_eq!(outcome.code, 0, "{outcome}");
     assert!(outcome.stderr.contains("confined: landlock abi "), "{outcome}");
-    let said: Vec<String> = outcome.raw.lines().map(|line| line.rsplit(": ").next().unwrap().to_owned()).collect();
+    let said: Vec<String> =
+        outcome.raw_stdout.lines().map(|line| line.rsplit(": ").next().unwrap().to_owned()).collect();
     assert_eq!(said.len(), lines.len(), "{outcome}");
     said
 }
@@ -27,7 +28,7 @@ fn escaped(command: Toolbay, lines: &[String]) -> Vec<String> {
 #[test]
 fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
     let folder = Folder::with("hostile.wasm", hostile());
-    let at = |name: &str| folder.beside(name);
+    let at = |name: &str| folder.sibling_path(name);
     // Somewhere else: what is beside the plugin folder may be read, because the folder may be replaced.
     let elsewhere = tempfile::tempdir().unwrap();
     let far = |name: &str| elsewhere.path().join(name);
@@ -41,12 +42,12 @@ fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
     let grant = mount(far("mine").to_str().unwrap(), "/mine", "read-write")
         + &mount(far("theirs").to_str().unwrap(), "/theirs", "read");
     folder.put("hostile.toml", grant);
-    folder.configure("[audit]\nfolder = \"log\"\n[state]\nfolder = \"state\"\n[server]\nscratch = \"scratch\"");
+    folder.write_config("[audit]\nfolder = \"log\"\n[state]\nfolder = \"state\"\n[server]\nscratch = \"scratch\"");
     let path = |path: std::path::PathBuf| path.display().to_string();
     let allowed = [
-        format!("read {}", path(folder.path("hostile.wasm"))),
-        format!("read {}", path(folder.path("hostile.toml"))),
-        format!("list {}", path(folder.plugins())),
+        format!("read {}", path(folder.plugin_path("hostile.wasm"))),
+        format!("read {}", path(folder.plugin_path("hostile.toml"))),
+        format!("list {}", path(folder.plugin_folder())),
         format!("read {}", path(at("toolbay.toml"))),
         format!("read {}", path(far("theirs/file"))),
         format!("read {}", path(far("mine/file"))),
@@ -72,21 +73,21 @@ fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
         format!("remove {}", path(far("theirs/file"))),
         format!("write {}", path(far("private/new"))),
         // What decides about permissions.
-        format!("write {}", path(folder.path("hostile.toml"))),
-        format!("write {}", path(folder.path("new.wasm"))),
-        format!("remove {}", path(folder.path("hostile.toml"))),
-        format!("link {}", path(folder.path("link.wasm"))),
+        format!("write {}", path(folder.plugin_path("hostile.toml"))),
+        format!("write {}", path(folder.plugin_path("new.wasm"))),
+        format!("remove {}", path(folder.plugin_path("hostile.toml"))),
+        format!("link {}", path(folder.plugin_path("link.wasm"))),
         format!("write {}", path(at("toolbay.toml"))),
         "write /etc/hosts".to_owned(),
         "write /tmp/toolbay-escaped".to_owned(),
         "run /bin/sh".to_owned(),
         "run /usr/bin/env".to_owned(),
-        format!("run {}", path(folder.path("hostile.wasm"))),
+        format!("run {}", path(folder.plugin_path("hostile.wasm"))),
         "listen 127.0.0.1:0".to_owned(),
         format!("join {}", path(far("bus"))),
         format!("tell {}", path(far("journal"))),
     ];
-    let escape = || Toolbay::new(&folder).args(["escape", "--http", "127.0.0.1:0"]);
+    let escape = || ToolbayCommand::new(&folder).args(["escape", "--http", "127.0.0.1:0"]);
     for (line, said) in allowed.iter().zip(escaped(escape(), &allowed)) {
         assert_eq!(said, "done", "{line}");
     }
@@ -94,22 +95,24 @@ fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
         assert_eq!(said, "permission denied", "{line}");
     }
     // The operator can open more, and `--learn` writes beside the grants.
-    folder.configure(&format!("[server]\nconfine_folders = [{:?}]", path(far("private"))));
-    let more =
-        [format!("write {}", path(far("private/new"))), format!("write {}", path(folder.path("new.toml.proposed")))];
+    folder.write_config(&format!("[server]\nconfine_folders = [{:?}]", path(far("private"))));
+    let more = [
+        format!("write {}", path(far("private/new"))),
+        format!("write {}", path(folder.plugin_path("new.toml.proposed"))),
+    ];
     assert_eq!(escaped(escape(), &more), ["done", "permission denied"]);
     assert_eq!(escaped(escape().args(["--learn"]), &more), ["done", "done"]);
 }
 
 #[test]
 fn a_recording_has_its_file_and_nothing_of_the_folder_around_it() {
-    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build());
+    let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     // The folder is one that everybody writes to, as /tmp is, and the user's home has as much that is not the server's.
     let wide = tempfile::tempdir().unwrap();
     fs::set_permissions(wide.path(), Permissions::from_mode(0o777)).unwrap();
     let (file, precious) = (wide.path().join("calls.jsonl"), wide.path().join("precious"));
     fs::write(&precious, "mine").unwrap();
-    folder.configure(&format!("[record]\nfile = {file:?}"));
+    folder.write_config(&format!("[record]\nfile = {file:?}"));
     let lines = [
         format!("write {}", wide.path().join("new").display()),
         format!("write {}", precious.display()),
@@ -117,15 +120,15 @@ fn a_recording_has_its_file_and_nothing_of_the_folder_around_it() {
         format!("remove {}", precious.display()),
         format!("list {}", wide.path().display()),
     ];
-    for (line, said) in lines.iter().zip(escaped(Toolbay::new(&folder).args(["escape"]), &lines)) {
+    for (line, said) in lines.iter().zip(escaped(ToolbayCommand::new(&folder).args(["escape"]), &lines)) {
         assert_eq!(said, "permission denied", "{line}");
     }
     // Twice: a file that is new, and one that is a recording already.
     for calls in 1..=2 {
-        let mut server = Server::start(&folder);
+        let mut server = StdioServer::start(&folder);
         server.wait_for_tool("a");
         server.text("a", json!({"text": "recorded"}));
-        server.end();
+        server.stop();
         let text = fs::read_to_string(&file).unwrap();
         assert_eq!(text.lines().filter(|line| line.starts_with("{\"call\"")).count(), calls, "{text}");
     }
@@ -182,22 +185,22 @@ fn what_the_server_may_write_must_not_contain_what_decides() {
         ("", &[], "", None),
     ];
     for (config, grants, said, of) in cases {
-        let folder = Folder::with("a.wasm", Tiny::new(&["a"]).echo().build());
-        folder.put("b.wasm", Tiny::new(&["b"]).echo().build());
-        fs::create_dir(folder.beside("shared")).unwrap();
-        fs::write(folder.beside("shared/print.sh"), "echo printed-by-it").unwrap();
-        fs::set_permissions(folder.beside("shared/print.sh"), Permissions::from_mode(0o755)).unwrap();
+        let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).with_echo().build());
+        folder.put("b.wasm", TinyComponent::new(&["b"]).with_echo().build());
+        fs::create_dir(folder.sibling_path("shared")).unwrap();
+        fs::write(folder.sibling_path("shared/print.sh"), "echo printed-by-it").unwrap();
+        fs::set_permissions(folder.sibling_path("shared/print.sh"), Permissions::from_mode(0o755)).unwrap();
         for (name, grant) in grants {
             folder.put(name, grant.clone());
         }
         let configured = |confine: &str| match config.strip_prefix("[server]\n") {
-            Some(rest) => folder.configure(&format!("[server]\nconfine = {confine}\n{rest}")),
-            None => folder.configure(&format!("{config}\n[server]\nconfine = {confine}\nscratch = \"scratch\"")),
+            Some(rest) => folder.write_config(&format!("[server]\nconfine = {confine}\n{rest}")),
+            None => folder.write_config(&format!("{config}\n[server]\nconfine = {confine}\nscratch = \"scratch\"")),
         };
         configured("\"required\"");
-        let required = Toolbay::new(&folder).args(["escape"]).run_with("");
+        let required = ToolbayCommand::new(&folder).args(["escape"]).run_with("");
         configured("true");
-        let possible = Toolbay::new(&folder).args(["escape"]).run_with("");
+        let possible = ToolbayCommand::new(&folder).args(["escape"]).run_with("");
         assert_eq!(possible.code, 0, "{config}: {possible}");
         if said.is_empty() {
             assert_eq!(required.code, 0, "{config}: {required}");
@@ -212,7 +215,7 @@ fn what_the_server_may_write_must_not_contain_what_decides() {
             None if grants.is_empty() => assert!(possible.stderr.contains(said), "{config}: {possible}"),
             None => {}
             Some(_) => {
-                let mut server = Server::start(&folder);
+                let mut server = StdioServer::start(&folder);
                 server.wait_for_tool("a");
                 let line = server.log.wait_for(said);
                 assert!(line.contains("WARN"), "{line}");
@@ -220,20 +223,20 @@ fn what_the_server_may_write_must_not_contain_what_decides() {
         }
     }
     // Nothing is listened on before.
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).echo().build());
-    folder.configure("[audit]\nfolder = \".\"\n[server]\nconfine = \"required\"");
-    let outcome = Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).run();
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).with_echo().build());
+    folder.write_config("[audit]\nfolder = \".\"\n[server]\nconfine = \"required\"");
+    let outcome = ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).run();
     assert_eq!(outcome.code, 64, "{outcome}");
     assert!(!outcome.stderr.contains("serving over HTTP"), "{outcome}");
 }
 
 #[test]
 fn a_later_grant_whose_program_the_server_may_write_is_refused_where_confinement_is_required() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).answer("the word is printed-by-it").build());
-    fs::create_dir(folder.beside("shared")).unwrap();
-    fs::write(folder.beside("shared/print.sh"), "echo printed-by-it").unwrap();
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).with_text("the word is printed-by-it").build());
+    fs::create_dir(folder.sibling_path("shared")).unwrap();
+    fs::write(folder.sibling_path("shared/print.sh"), "echo printed-by-it").unwrap();
     let config = "[server]\nscratch = \"scratch\"\nconfine = \"required\"\nconfine_folders = [\"shared\"]";
-    let server = HttpServer::configured(&folder, config).ready();
+    let server = HttpServer::start_with_config(&folder, config).wait_until_ready();
     folder.put("a.toml", "[secrets.word]\ncommand = [\"sh\", \"../shared/print.sh\"]\n");
     let line = until_logged(&server, "refused; the previous version stays in service");
     assert!(line.contains("server.confine = \"required\": the server may write to "), "{line}");
@@ -256,13 +259,13 @@ fn of_threads(pid: u32, key: &str) -> Vec<String> {
 
 #[test]
 fn every_thread_of_a_server_is_confined_unless_the_operator_says_no() {
-    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build());
+    let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     for (config, seccomp, said) in [
         ("", "2", "confined: landlock abi "),
         ("[server]\nconfine = \"required\"", "2", "confined: landlock abi "),
         ("[server]\nconfine = false", "0", "not confined (server.confine = false)"),
     ] {
-        let server = HttpServer::configured(&folder, config).ready();
+        let server = HttpServer::start_with_config(&folder, config).wait_until_ready();
         let line = server.log.wait_for(said);
         assert!(!line.contains("WARN") && line.ends_with(", seccomp") == (seccomp == "2"), "{line}");
         server.result("tools/call", json!({"name": "a"}));
@@ -271,8 +274,8 @@ fn every_thread_of_a_server_is_confined_unless_the_operator_says_no() {
         let threads = of_threads(server.pid(), "NoNewPrivs:");
         assert!(threads.iter().all(|set| (set == "1") == (seccomp == "2")), "{config}: {threads:?}");
     }
-    folder.configure("[server]\nconfine = \"always\"");
-    let outcome = Toolbay::new(&folder).args(["serve"]).run();
+    folder.write_config("[server]\nconfine = \"always\"");
+    let outcome = ToolbayCommand::new(&folder).args(["serve"]).run();
     assert_eq!(outcome.code, 64);
     assert!(
         outcome
@@ -299,7 +302,8 @@ fn a_later_grant_can_use_what_was_kept_and_is_refused_with_the_reason_otherwise(
         fs::write(elsewhere.path().join(name).join("file"), name).unwrap();
     }
     let kept = elsewhere.path().join("kept");
-    let server = HttpServer::configured(&folder, &format!("[server]\nconfine_folders = [{kept:?}]")).ready();
+    let server =
+        HttpServer::start_with_config(&folder, &format!("[server]\nconfine_folders = [{kept:?}]")).wait_until_ready();
     folder.put("hostile.toml", mount(elsewhere.path().join("other").to_str().unwrap(), "/data", "read"));
     let line = until_logged(&server, "refused; the previous version stays in service");
     let path = elsewhere.path().join("other").display().to_string();
@@ -319,7 +323,7 @@ fn a_later_grant_can_use_what_was_kept_and_is_refused_with_the_reason_otherwise(
     while read()["isError"] == Value::Bool(true) {
         assert!(begun.elapsed() < DEADLINE, "{}\n{}", read(), server.log.text());
     }
-    assert_eq!(text(&read()), "kept");
+    assert_eq!(result_text(&read()), "kept");
 }
 
 #[test]
@@ -328,29 +332,30 @@ fn a_plugin_folder_that_is_replaced_and_a_link_to_elsewhere_are_still_read() {
     let elsewhere = tempfile::tempdir().unwrap();
     let built = elsewhere.path().join("linked.wasm");
     fs::create_dir(elsewhere.path().join("x")).unwrap();
-    fs::write(&built, Tiny::new(&["linked"]).echo().build()).unwrap();
+    fs::write(&built, TinyComponent::new(&["linked"]).with_echo().build()).unwrap();
     folder.link("linked.wasm", &built);
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("linked");
     // As compilers do: another file with the same name.
-    fs::write(elsewhere.path().join("next"), Tiny::new(&["relinked"]).echo().build()).unwrap();
+    fs::write(elsewhere.path().join("next"), TinyComponent::new(&["relinked"]).with_echo().build()).unwrap();
     fs::rename(elsewhere.path().join("next"), &built).unwrap();
     server.wait_for_tool("relinked");
-    fs::rename(folder.plugins(), folder.beside("old")).unwrap();
-    fs::create_dir(folder.plugins()).unwrap();
-    folder.put("new.wasm", Tiny::new(&["new"]).echo().build());
+    fs::rename(folder.plugin_folder(), folder.sibling_path("old")).unwrap();
+    fs::create_dir(folder.plugin_folder()).unwrap();
+    folder.put("new.wasm", TinyComponent::new(&["new"]).with_echo().build());
     server.wait_for_tool("new");
 }
 
 #[test]
 fn a_program_that_a_later_grant_names_is_run_by_the_worker_and_no_other() {
-    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).answer("the word is s3cret-of-a-program").build());
-    let mut server = Server::start(&folder);
+    let folder =
+        Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_text("the word is s3cret-of-a-program").build());
+    let mut server = StdioServer::start(&folder);
     assert_eq!(server.text("a", json!({})), "the word is s3cret-of-a-program");
     // The server could not start it: it is no program of the system either.
-    let program = folder.beside("print-it");
+    let program = folder.sibling_path("print-it");
     fs::write(&program, "#!/bin/sh\necho s3cret-of-a-program\n").unwrap();
     fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
     folder.put("tiny.toml", "[secrets.word]\ncommand = [\"../print-it\"]\n");
-    server.answers_in_the_end("a", "the word is [secret:word]", &["the word is s3cret-of-a-program"]);
+    server.wait_for_text("a", "the word is [secret:word]", &["the word is s3cret-of-a-program"]);
 }

@@ -10,7 +10,7 @@ mod site;
 use serde_json::json;
 
 use self::site::{Site, hidden};
-use crate::support::{DEADLINE, Folder, HttpServer, Tiny, failure, hostile, text, web};
+use crate::support::{DEADLINE, Folder, HttpServer, TinyComponent, error_kind_and_text, hostile, result_text, web};
 
 /// No call of a test is one too many.
 const RATES: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[client_rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
@@ -20,12 +20,12 @@ const PAGES: [&str; 8] = ["", "/plugins", "/tools", "/calls", "/denied", "/appro
 
 /// A folder with a plugin that says what it is told.
 fn folder() -> Folder {
-    Folder::with("a.wasm", Tiny::new(&["echo"]).echo().build())
+    Folder::with("a.wasm", TinyComponent::new(&["echo"]).with_echo().build())
 }
 
 #[test]
 fn an_operator_opens_the_console_calls_a_tool_and_sees_the_call() {
-    let site = Site::open(HttpServer::configured(&folder(), RATES).ready());
+    let site = Site::open(HttpServer::start_with_config(&folder(), RATES).wait_until_ready());
     let page = site.page("/tool?name=echo");
     let called =
         site.post("/tool", &[("tool", "echo"), ("schema", &hidden(&page, "schema")), ("raw", "yes"), ("json", "{}")]);
@@ -43,16 +43,16 @@ fn an_operator_opens_the_console_calls_a_tool_and_sees_the_call() {
 fn a_plugin_at_rest_rejects_calls_and_one_that_is_woken_serves_those_for_whom_it_was_disabled() {
     let folder = Folder::with("hostile.wasm", hostile());
     let config = format!("{RATES}[breaker]\ncrashes = 2\nrest = \"1h\"\n");
-    let site = Site::open(HttpServer::configured(&folder, &config).ready());
+    let site = Site::open(HttpServer::start_with_config(&folder, &config).wait_until_ready());
     let call = |tool: &str| {
         let arguments = if tool == "echo" { json!({"text": "hello"}) } else { json!({}) };
         let params = json!({"name": tool, "arguments": arguments});
-        site.server.modern("tools/call", params, &[]).answer()["result"].clone()
+        site.server.post_stateless("tools/call", params, &[]).response_message()["result"].clone()
     };
     let set = |rests: &str| site.post("/plugin", &[("id", "hostile"), ("rests", rests)]).status;
-    assert_eq!(text(&call("echo")), "hello");
+    assert_eq!(result_text(&call("echo")), "hello");
     assert_eq!(set("yes"), 303);
-    let (kind, said) = failure(&call("echo"));
+    let (kind, said) = error_kind_and_text(&call("echo"));
     assert_eq!(
         (kind.as_str(), said.contains("the operator of the server has put it to rest")),
         ("disabled", true),
@@ -60,15 +60,15 @@ fn a_plugin_at_rest_rejects_calls_and_one_that_is_woken_serves_those_for_whom_it
     );
     assert!(site.page("/plugin?id=hostile").contains("resting"));
     assert_eq!(set("no"), 303);
-    assert_eq!(text(&call("echo")), "hello");
+    assert_eq!(result_text(&call("echo")), "hello");
     for _ in 0..2 {
-        assert_eq!(failure(&call("panic")).0, "trap");
+        assert_eq!(error_kind_and_text(&call("panic")).0, "trap");
     }
-    assert_eq!(failure(&call("echo")).0, "disabled");
+    assert_eq!(error_kind_and_text(&call("echo")).0, "disabled");
     let page = site.page("/plugin?id=hostile");
     assert!(page.contains("Disabled after crashes") && page.contains("ip:127.0.0.1"), "{page}");
     assert_eq!(set("no"), 303);
-    assert_eq!(text(&call("echo")), "hello");
+    assert_eq!(result_text(&call("echo")), "hello");
     assert!(!site.page("/plugin?id=hostile").contains("Disabled after crashes"));
     assert_eq!(site.post("/plugin", &[("id", "nobody"), ("rests", "yes")]).status, 404);
 }
@@ -78,7 +78,7 @@ fn the_compile_cache_is_cleared_and_calls_go_on() {
     let folder = folder();
     // One of its own: others of this build share theirs.
     let config = format!("{RATES}[compile]\nstore = \"cache\"\n");
-    let site = Site::open(HttpServer::configured(&folder, &config).ready());
+    let site = Site::open(HttpServer::start_with_config(&folder, &config).wait_until_ready());
     let files = || {
         let all = std::fs::read_dir(folder.root().join("cache/toolbay-compiled")).unwrap();
         all.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|kind| kind == "cwasm")).count()
@@ -95,7 +95,7 @@ fn the_compile_cache_is_cleared_and_calls_go_on() {
 fn a_call_that_a_person_must_allow_is_made_when_the_viewer_says_so() {
     let folder = folder();
     folder.put("a.toml", "approve = \"always\"\n");
-    let site = Site::open(HttpServer::configured(&folder, RATES).ready());
+    let site = Site::open(HttpServer::start_with_config(&folder, RATES).wait_until_ready());
     let schema = hidden(&site.page("/tool?name=echo"), "schema");
     let form = [("tool", "echo"), ("schema", schema.as_str()), ("raw", "yes"), ("json", "{}")];
     let asked = site.post("/tool", &form).text();
@@ -115,10 +115,10 @@ fn a_call_that_a_person_must_allow_is_made_when_the_viewer_says_so() {
 
 #[test]
 fn what_was_denied_is_there_with_the_line_that_would_allow_it() {
-    let site = Site::open(HttpServer::configured(&Folder::with("web.wasm", web()), RATES).ready());
+    let site = Site::open(HttpServer::start_with_config(&Folder::with("web.wasm", web()), RATES).wait_until_ready());
     for _ in 0..2 {
         let params = json!({"name": "try_to_send", "arguments": {"url": "https://evil.example/"}});
-        assert!(text(&site.server.result("tools/call", params)).contains("denied"));
+        assert!(result_text(&site.server.result("tools/call", params)).contains("denied"));
     }
     let page = site.page("/denied");
     assert!(page.contains("2 times") && page.contains("web.toml"), "{page}");
@@ -131,11 +131,11 @@ fn calls_are_told_at_once_and_however_they_end() {
     folder.put(
         "hostile.toml",
         "[limits]\ntimeout = \"1m\"\nfuel = 1_000_000_000_000\n[tools.burn.limits]\nfuel = 1_000_000\n".to_owned()
-            + &folder.gate(),
+            + &folder.create_gate(),
     );
-    let site = Site::open(HttpServer::configured(&folder, RATES).ready());
+    let site = Site::open(HttpServer::start_with_config(&folder, RATES).wait_until_ready());
     let call = |tool: &str, arguments| {
-        site.server.modern("tools/call", json!({"name": tool, "arguments": arguments}), &[]).answer()
+        site.server.post_stateless("tools/call", json!({"name": tool, "arguments": arguments}), &[]).response_message()
     };
     call("echo", json!({"text": "hello"}));
     call("burn", json!({"n": 100_000_000}));
@@ -148,12 +148,12 @@ fn calls_are_told_at_once_and_however_they_end() {
     }
     assert!(page.contains("limits.fuel") && page.contains("do not match the input schema"), "{page}");
     assert!(!page.contains("secret words"), "a value of an argument: {page}");
-    let running = site.server.modern(
+    let running = site.server.post_stateless(
         "tools/call",
         json!({"name": "wait_for_gate", "arguments": {}, "_meta": {"progressToken": 1}}),
         &[],
     );
-    running.hang_up();
+    running.close();
     site.until("/calls", |page| page.contains(">cancelled</span>"));
     let failed = site.page("/calls?failed=yes");
     assert!(!failed.contains(">ok</span>") && failed.contains(">trap</span>"), "{failed}");

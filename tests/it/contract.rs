@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Server, Toolbay, sample, wit};
+use crate::support::{Folder, StdioServer, ToolbayCommand, sample, wit};
 
 /// Plugins that were built for 0.1.0. They are never rebuilt.
 fn frozen(id: &str) -> Vec<u8> {
@@ -18,7 +18,7 @@ fn plugins_of_both_versions_serve_side_by_side() {
     let folder = Folder::with("calculator.wasm", sample("calculator"));
     folder.put("old.toml", "prefix = \"old\"");
     folder.put("old.wasm", frozen("calculator"));
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("calculate_sum");
     server.wait_for_tool("old_calculate_sum");
     let mut sum = |tool: &str, arguments: Value| server.call(tool, arguments)["structuredContent"]["sum"].clone();
@@ -37,8 +37,8 @@ fn every_plugin_of_0_1_0_is_served_unchanged() {
         folder.put(&format!("{id}.wasm"), frozen(id));
     }
     // Longer than it takes to compile all of them, however busy the machine is.
-    let mut server = Server::configured(&folder, "[server]\nfirst_list = \"10m\"");
-    let names = server.names();
+    let mut server = StdioServer::start_with_config(&folder, "[server]\nfirst_list = \"10m\"");
+    let names = server.tool_names();
     for id in ids {
         assert!(names.iter().any(|name| name.starts_with(&format!("{id}_"))), "{id} offers nothing: {names:?}");
     }
@@ -64,7 +64,7 @@ fn renamed(version: &str) -> Vec<u8> {
 #[test]
 fn the_refusal_of_an_unknown_version_names_the_toolbay_that_serves_it() {
     let folder = Folder::with("future.wasm", renamed("0.7.0"));
-    let outcome = Toolbay::new(&folder).args(["list"]).run();
+    let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
     let said = "exports toolbay:plugin/tools@0.7.0, but this version of Toolbay supports 0.1.0 and 0.2.0; \
                 use Toolbay 0.7 or newer";
     assert!(outcome.stdout.contains(said), "{outcome}");
@@ -74,7 +74,7 @@ fn the_refusal_of_an_unknown_version_names_the_toolbay_that_serves_it() {
 fn types_of_another_version_are_refused_when_the_file_is_loaded() {
     // The types of 0.1.0 under the name of 0.2.0.
     let folder = Folder::with("mixed.wasm", renamed("0.2.0"));
-    let outcome = Toolbay::new(&folder).args(["list"]).run();
+    let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
     assert!(outcome.stdout.contains("exports toolbay:plugin/tools@0.2.0, but its types differ"), "{outcome}");
     assert!(outcome.stdout.contains("mixed  refused"), "{outcome}");
 }
@@ -117,7 +117,7 @@ fn one_block(kind: &str, text: Option<&str>) -> Vec<u8> {
         text_at = word(text_at),
         text_length = word(text_length),
     );
-    wit::component(&contract, &exports)
+    wit::build_component(&contract, &exports)
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn content_is_open_for_kinds_that_this_host_does_not_know() {
         folder.put(&format!("{id}.toml"), format!("prefix = \"{id}\""));
         folder.put(&format!("{id}.wasm"), component);
     }
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     for tool in ["a", "newer_a", "mute_a"] {
         server.wait_for_tool(tool);
     }

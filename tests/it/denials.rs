@@ -7,7 +7,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::requests::Site;
-use crate::support::{Folder, Server, Toolbay, net, text, web};
+use crate::support::{Folder, StdioServer, ToolbayCommand, net, result_text, web};
 
 /// What a plugin tries. {port} stands for the port of a server that it may call at 127.0.0.1.
 struct Attempt {
@@ -329,12 +329,12 @@ fn put_grants(folder: &Folder, port: u16) {
     );
     folder.put("web.wasm", web());
     folder.put("net.wasm", net());
-    folder.configure("[audit]\nfolder = \"log\"\n");
+    folder.write_config("[audit]\nfolder = \"log\"\n");
 }
 
 /// The lines of the audit log, after the server has ended.
 fn audited(folder: &Folder) -> Vec<Value> {
-    let files = fs::read_dir(folder.beside("log")).unwrap().map(|entry| entry.unwrap().path());
+    let files = fs::read_dir(folder.sibling_path("log")).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect();
     files.sort();
     let text: String = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
@@ -352,7 +352,7 @@ fn each_attempt_is_denied_and_has_the_line_that_says_so() {
     let (folder, site) = (Folder::new(), Site::start());
     let port = site.address.port();
     put_grants(&folder, port);
-    let mut server = Server::run(Toolbay::new(&folder).args(["serve"])).initialized("2025-11-25");
+    let mut server = StdioServer::run(ToolbayCommand::new(&folder).args(["serve"])).with_handshake("2025-11-25");
     server.wait_for_tool("try_to_send");
     server.wait_for_tool("try_to_connect");
     let here = |text: &str| text.replace("{port}", &port.to_string());
@@ -360,14 +360,14 @@ fn each_attempt_is_denied_and_has_the_line_that_says_so() {
         .iter()
         .map(|attempt| {
             let arguments = serde_json::from_str(&here(attempt.arguments)).unwrap();
-            text(&server.call(attempt.tool, arguments))
+            result_text(&server.call(attempt.tool, arguments))
         })
         .collect();
     // What they may reach is there, and nothing of the attempts has come before.
     assert_eq!(server.text("try_to_send", json!({"url": site.url("/hello")})), "status 200");
     let first = site.requests.recv().unwrap();
     assert!(first.starts_with("GET /hello "), "{first}");
-    server.end();
+    server.stop();
     let lines = audited(&folder);
     let calls: Vec<_> = lines.iter().filter(|line| line["event"] == "call").collect();
     assert_eq!(calls.len(), ATTEMPTS.len() + 1);
@@ -391,15 +391,15 @@ fn each_attempt_is_denied_and_has_the_line_that_says_so() {
 /// A server whose `/etc/hosts` is the file `hosts` beside the plugin folder, so that a test changes what names lead to;
 /// `None` if nobody may mount here.
 #[allow(clippy::print_stderr, reason = "it says why it is left out")]
-fn with_names(folder: &Folder) -> Option<Server> {
-    fs::write(folder.beside("hosts"), "").unwrap();
+fn with_names(folder: &Folder) -> Option<StdioServer> {
+    fs::write(folder.sibling_path("hosts"), "").unwrap();
     let script = "mount --bind hosts /etc/hosts";
-    if !Toolbay::new(folder).unshared(script).run_quietly() {
+    if !ToolbayCommand::new(folder).with_mount_namespace(script).succeeds() {
         eprintln!("left out: nobody may mount a file here");
         return None;
     }
-    let command = Toolbay::new(folder).args(["serve"]).unshared(&format!("{script} && exec \"$@\""));
-    let mut server = Server::run(command).initialized("2025-11-25");
+    let command = ToolbayCommand::new(folder).args(["serve"]).with_mount_namespace(&format!("{script} && exec \"$@\""));
+    let mut server = StdioServer::run(command).with_handshake("2025-11-25");
     server.wait_for_tool("try_to_send");
     server.wait_for_tool("try_to_connect");
     Some(server)
@@ -411,7 +411,7 @@ fn a_name_that_leads_elsewhere_by_the_next_connection_is_denied_and_has_its_line
     let port = site.address.port();
     put_grants(&folder, port);
     let Some(mut server) = with_names(&folder) else { return };
-    let leads_to = |address: &str| fs::write(folder.beside("hosts"), format!("{address} moves.test\n")).unwrap();
+    let leads_to = |address: &str| fs::write(folder.sibling_path("hosts"), format!("{address} moves.test\n")).unwrap();
     let send = json!({"url": format!("http://moves.test:{port}/last")});
     let connect = json!({"host": "moves.test", "port": port});
     leads_to("127.0.0.1");
@@ -428,7 +428,7 @@ fn a_name_that_leads_elsewhere_by_the_next_connection_is_denied_and_has_its_line
         expected.extend([vec![remedy.clone()], vec![remedy]]);
     }
     assert!(site.requests.try_recv().is_err());
-    server.end();
+    server.stop();
     let lines = audited(&folder);
     for (index, expected) in expected.iter().enumerate() {
         let denied = denials(&lines, index + 1);
@@ -441,14 +441,14 @@ fn a_name_that_leads_elsewhere_by_the_next_connection_is_denied_and_has_its_line
 fn the_target_of_a_redirect_is_denied_and_has_its_line() {
     let (folder, site) = (Folder::new(), Site::start());
     put_grants(&folder, site.address.port());
-    let mut server = Server::run(Toolbay::new(&folder).args(["serve"])).initialized("2025-11-25");
+    let mut server = StdioServer::run(ToolbayCommand::new(&folder).args(["serve"])).with_handshake("2025-11-25");
     server.wait_for_tool("send");
     let moved = server.call("send", json!({"url": site.url("/moved")}));
     let location = moved["structuredContent"]["location"].as_str().unwrap();
     assert_eq!(location, "http://169.254.169.254/latest");
     let (kind, said) = server.failure("send", json!({"url": location}));
     assert_eq!((kind.as_str(), said), ("denied", format!("{DENIED}\n{LITERAL}")));
-    server.end();
+    server.stop();
     let lines = audited(&folder);
     let remedy = "http = [\"http://169.254.169.254\"]\nnetwork_private = [\"169.254.169.254\"]";
     assert_eq!((denials(&lines, 1), denials(&lines, 2)), (vec![], vec![(LITERAL, remedy)]));

@@ -2,19 +2,19 @@
 
 use serde_json::json;
 
-use crate::support::{Folder, Server, Toolbay, net};
+use crate::support::{Folder, StdioServer, ToolbayCommand, net};
 
-fn server(grant: &str) -> Server {
+fn server(grant: &str) -> StdioServer {
     let folder = Folder::with("net.wasm", net());
     folder.put("net.toml", grant);
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("look");
     server
 }
 
 #[test]
 fn the_same_call_has_the_same_clocks_and_random_numbers() {
-    let look = |server: &mut Server, label: &str| server.text("look", json!({"label": label}));
+    let look = |server: &mut StdioServer, label: &str| server.text("look", json!({"label": label}));
     let mut first = server("[permissions]\ndeterministic = true");
     let said = look(&mut first, "a");
     assert_eq!(look(&mut first, "a"), said);
@@ -45,7 +45,7 @@ fn a_typo_is_an_error_and_the_list_shows_it() {
     let folder = Folder::with("net.wasm", net());
     let said = |grant: &str| {
         folder.put("net.toml", grant);
-        Toolbay::new(&folder).args(["list"]).run().stdout
+        ToolbayCommand::new(&folder).args(["list"]).run().stdout
     };
     let typo = said("[permissions]\ndeterministc = true");
     assert!(typo.contains("did you mean `deterministic`?"), "{typo}");

@@ -9,10 +9,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use serde_json::{Value, json};
-use toolbay_testkit::markdown::blocks;
+use toolbay_testkit::markdown::code_blocks;
 use toolbay_testkit::workspace;
 
-use crate::support::{Folder, Server, Toolbay, example, failure, text};
+use crate::support::{Folder, StdioServer, ToolbayCommand, error_kind_and_text, example, result_text};
 
 /// What a site has: a response for each method and path.
 type Pages = BTreeMap<String, String>;
@@ -80,18 +80,18 @@ fn grant(name: &str, origin: &str, site: &Site) -> String {
 }
 
 /// A server with one example.
-fn server(name: &str, grant: &str, secrets: &[(&str, &str)]) -> Server {
+fn server(name: &str, grant: &str, secrets: &[(&str, &str)]) -> StdioServer {
     let folder = Folder::with(&format!("{name}.wasm"), example(name));
     folder.put(&format!("{name}.toml"), grant);
-    let command = secrets.iter().fold(Toolbay::new(&folder), |command, (name, value)| command.env(name, value));
-    let mut server = Server::run(command.args(["serve"])).initialized("2025-11-25");
-    server.until("the example is offered", |server| !server.names().is_empty());
+    let command = secrets.iter().fold(ToolbayCommand::new(&folder), |command, (name, value)| command.env(name, value));
+    let mut server = StdioServer::run(command.args(["serve"])).with_handshake("2025-11-25");
+    server.wait_until("the example is offered", |server| !server.tool_names().is_empty());
     server
 }
 
 const TOKEN: &str = "github_pat_0123456789abcdef";
 
-fn github(site: &Site) -> Server {
+fn github(site: &Site) -> StdioServer {
     let grant = grant("github", "https://api.github.com", site) + &format!("[config]\napi = \"{}\"\n", site.origin());
     server("github", &grant, &[("GITHUB_TOKEN", TOKEN)])
 }
@@ -121,11 +121,11 @@ fn github_can_do_nothing_but_what_its_grant_says() {
     let site = Site::start([]);
     let mut server = github(&site);
     for other in ["acme/secrets", "evil/website"] {
-        let (kind, text) = failure(&server.call("github_create_issue", issue(other)));
+        let (kind, text) = error_kind_and_text(&server.call("github_create_issue", issue(other)));
         assert_eq!(kind, "denied", "{other}: {text}");
         assert!(text.starts_with("The request is denied."), "{text}");
     }
-    let (_, text) = failure(&server.call("github_create_issue", issue("acme/..")));
+    let (_, text) = error_kind_and_text(&server.call("github_create_issue", issue("acme/..")));
     assert!(text.contains("repository"), "{text}");
     assert!(site.requests.try_recv().is_err());
 }
@@ -143,11 +143,11 @@ fn github_says_why_there_is_no_issue() {
         let said = format!(r#"{{"message": "no {TOKEN}"}}"#);
         let site = Site::start([("POST /repos/acme/website/issues", response(status, headers, &said))]);
         let result = github(&site).call("github_create_issue", issue("acme/website"));
-        assert_eq!(text(&result), format!("{expected} (no [secret:github_token])"));
+        assert_eq!(result_text(&result), format!("{expected} (no [secret:github_token])"));
     }
 }
 
-fn fetch(site: &Site) -> Server {
+fn fetch(site: &Site) -> StdioServer {
     server("fetch", &grant("fetch", "https://doc.rust-lang.org", site), &[])
 }
 
@@ -164,16 +164,17 @@ fn fetch_turns_a_page_into_markdown() {
     let mut server = fetch(&site);
     let mut fetched = |path: &str| server.call("fetch", json!({"url": format!("{}{path}", site.origin())}));
     let bread = format!("{}/bread\n\n# Bread\n\nFlour and **water**.", site.origin());
-    assert_eq!(text(&fetched("/bread")), bread);
-    assert_eq!(text(&fetched("/old")), bread);
-    assert_eq!(text(&fetched("/data")), format!("{}/data\n\n{{\"a\": [1]}}", site.origin()));
-    assert_eq!(text(&fetched("/picture")), "the address leads to image/png, which is no text");
-    assert_eq!(text(&fetched("/missing")), "The server answered with status 404.");
-    let long = text(&fetched("/long"));
+    assert_eq!(result_text(&fetched("/bread")), bread);
+    assert_eq!(result_text(&fetched("/old")), bread);
+    assert_eq!(result_text(&fetched("/data")), format!("{}/data\n\n{{\"a\": [1]}}", site.origin()));
+    assert_eq!(result_text(&fetched("/picture")), "the address leads to image/png, which is no text");
+    assert_eq!(result_text(&fetched("/missing")), "The server answered with status 404.");
+    let long = result_text(&fetched("/long"));
     assert!(long.ends_with("0123456789\n\n[2077152 more characters: call again with start = 20000]"), "{}", long.len());
     let last = json!({"url": format!("{}/long", site.origin()), "start": 2_097_150});
     assert!(
-        text(&server.call("fetch", last)).ends_with("/long\n\n01\n\n[the page is longer than what is read of one]")
+        result_text(&server.call("fetch", last))
+            .ends_with("/long\n\n01\n\n[the page is longer than what is read of one]")
     );
 }
 
@@ -184,14 +185,14 @@ fn fetch_reads_only_the_sites_of_its_grant() {
     let site = Site::start([("GET /away", response("302 Found", &format!("Location: {origin}/"), ""))]);
     let mut server = fetch(&site);
     for url in [format!("{origin}/"), format!("{}/away", site.origin())] {
-        let (kind, text) = failure(&server.call("fetch", json!({"url": url})));
+        let (kind, text) = error_kind_and_text(&server.call("fetch", json!({"url": url})));
         let expected = format!("{origin} is not among the origins that this tool may send requests to.");
         assert_eq!((kind.as_str(), text.lines().last().unwrap()), ("denied", expected.as_str()));
     }
     server.log.wait_for(&format!("add to [permissions] in fetch.toml: http = [\"{origin}\"]"));
     assert!(other.requests.try_recv().is_err());
     let result = server.call("fetch", json!({"url": "no address"}));
-    assert!(text(&result).contains("`url`") || text(&result).contains("/url"), "{result}");
+    assert!(result_text(&result).contains("`url`") || result_text(&result).contains("/url"), "{result}");
 }
 
 #[test]
@@ -204,7 +205,8 @@ fn fetch_survives_pages_that_attack_it() {
         ("GET /round", response("302 Found", "Location: /round", "")),
     ]);
     let mut server = fetch(&site);
-    let mut fetched = |path: &str| text(&server.call("fetch", json!({"url": format!("{}{path}", site.origin())})));
+    let mut fetched =
+        |path: &str| result_text(&server.call("fetch", json!({"url": format!("{}{path}", site.origin())})));
     assert_eq!(fetched("/deep"), "the elements of the page are nested more than 400 deep");
     assert!(fetched("/cut").contains("incomplete HTTP response"));
     assert!(fetched("/round").starts_with("the page redirects more than 5 times, at last to "));
@@ -214,7 +216,7 @@ fn fetch_survives_pages_that_attack_it() {
 fn the_book_has_the_grant_of_every_example() {
     let page = fs::read_to_string(workspace::root().join("docs/src/recipes.md")).unwrap();
     let shown: Vec<String> =
-        blocks(&page).into_iter().filter(|block| block.language() == "toml").map(|b| b.text).collect();
+        code_blocks(&page).into_iter().filter(|block| block.language() == "toml").map(|b| b.text).collect();
     let mut examples = 0;
     for entry in fs::read_dir(workspace::root().join("examples")).unwrap() {
         let folder = entry.unwrap().path();

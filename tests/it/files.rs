@@ -11,7 +11,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::Server;
+use crate::support::StdioServer;
 
 /// The arguments of the tool `file_steps`: each step is a line of words.
 fn steps(steps: &[&str]) -> Value {
@@ -28,7 +28,7 @@ fn is_full(said: &str) -> bool {
 }
 
 /// Does these steps in one call. Each goes as it says: `ok`, what is read, [`FULL`], or the kind of an error.
-fn go(server: &mut Server, expected: &[(&str, &str)]) {
+fn go(server: &mut StdioServer, expected: &[(&str, &str)]) {
     let wanted: Vec<&str> = expected.iter().map(|(step, _)| *step).collect();
     let said = server.text("file_steps", steps(&wanted));
     assert_eq!(said.lines().count(), expected.len(), "{said}");

@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write as _};
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Server, hostile, modern};
+use crate::support::{Folder, StdioServer, hostile, modern};
 
 /// Requests that are sent before any response is read.
 const REQUESTS: u64 = 100_000;
@@ -24,7 +24,7 @@ fn resident(pid: u32) -> u64 {
 
 #[test]
 fn a_hundred_thousand_requests_at_once_are_answered_within_bounds() {
-    let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
+    let mut server = StdioServer::start(&Folder::with("hostile.wasm", hostile()));
     server.text("echo", json!({"text": "warm"}));
     let before = resident(server.pid());
     let request = |id: u64| {
@@ -60,7 +60,7 @@ fn a_hundred_thousand_requests_at_once_are_answered_within_bounds() {
             most = most.max(resident(server.pid()));
         }
     }
-    server.give_input(sending.join().unwrap());
+    server.restore_input(sending.join().unwrap());
     assert!(most < before + ROOM, "from {before} to {most} bytes");
     server.result("ping", json!({}));
 }

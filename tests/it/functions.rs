@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::wit::component;
-use crate::support::{Folder, Server, Tiny, Tool, Toolbay, text};
+use crate::support::wit::build_component;
+use crate::support::{Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand, result_text};
 
 /// The WIT of a plugin of plain functions.
 const GREETER: &str = "package acme:greeter@1.4.0;
@@ -27,7 +27,7 @@ world greeter {
 
 /// `greet` returns the name that it was given; `count` returns its argument, and fails for zero.
 fn greeter() -> Vec<u8> {
-    component(
+    build_component(
         GREETER,
         r#"(func (export "acme:greeter/people@1.4.0#greet") (param i32 i32 i32 i32) (result i32)
             (i32.store (i32.const 16) (local.get 0)) (i32.store (i32.const 20) (local.get 1)) (i32.const 16))
@@ -63,14 +63,14 @@ fn write(file: u32) -> String {
     format!("(drop (call $write (i32.const {file}) (i32.const 0) (i32.const 1) (i32.const 12)))")
 }
 
-fn tool(server: &mut Server, name: &str) -> Value {
+fn tool(server: &mut StdioServer, name: &str) -> Value {
     server.tools().into_iter().find(|tool| tool["name"] == name).unwrap()
 }
 
 #[test]
 fn each_function_is_a_tool() {
     let folder = Folder::with("greeter.wasm", greeter());
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "greet"]);
     assert_eq!(
         tool(&mut server, "greet")["description"],
@@ -79,26 +79,26 @@ fn each_function_is_a_tool() {
     assert_eq!(server.text("greet", json!({"who": {"name": "Ada"}})), "Ada");
     let counted = server.call("count", json!({"to": 7}));
     assert_eq!(counted["structuredContent"], json!({"result": 7}));
-    assert_eq!(text(&counted), r#"{"result":7}"#);
+    assert_eq!(result_text(&counted), r#"{"result":7}"#);
     assert_eq!(server.failure("count", json!({"to": 0})), ("none".into(), "nothing to count".into()));
     let misfit = server.call("count", json!({"to": 1_u64 << 32}));
-    assert!(text(&misfit).contains("/to: 4294967296 is greater than the maximum of 4294967295"), "{misfit}");
+    assert!(result_text(&misfit).contains("/to: 4294967296 is greater than the maximum of 4294967295"), "{misfit}");
 }
 
 #[test]
 fn a_wit_file_beside_a_component_documents_its_functions() {
     let folder = Folder::with("greeter.wasm", greeter());
     folder.put("greeter.wit", GREETER);
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "greet"]);
     insta::assert_json_snapshot!(server.tools());
     folder.put("greeter.wit", GREETER.replace("Counts up to", "Reaches for"));
-    server.until("the new words", |server| tool(server, "count")["description"] == "Reaches for a number.");
+    server.wait_until("the new words", |server| tool(server, "count")["description"] == "Reaches for a number.");
     folder.put("greeter.wit", "world {");
-    server.until("the types instead", |server| {
+    server.wait_until("the types instead", |server| {
         tool(server, "count")["description"] == "count: func(to: u32) -> result<u32, string>"
     });
-    let listed = Toolbay::new(&folder).args(["list"]).run();
+    let listed = ToolbayCommand::new(&folder).args(["list"]).run();
     assert!(listed.stdout.contains("its .wit file is ignored: expected"), "{listed}");
 }
 
@@ -110,7 +110,7 @@ fn a_core_module_has_its_types_in_the_wit_file_beside_it() {
             (if (i32.eqz (local.get 0)) (then (call $abort (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))))
             (i32.add (local.get 0) (local.get 1))))"#;
     let folder = Folder::with("sums.wasm", wat::parse_str(module).unwrap());
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     let why = "a core WebAssembly module that exports functions such as `add`, but not their types; put a .wit file of the \
                same name beside it";
     server.log.wait_for(why);
@@ -134,10 +134,10 @@ fn a_mistake_within_an_option_or_a_variant_is_told_where_it_is() {
     } world drawing { export shapes; }";
     let draw =
         r#"(func (export "local:shapes/shapes#draw") (param i32 i32 i32 i32 i32 i32 i64) (result i32) (i32.const 7))"#;
-    let mut server = Server::start(&Folder::with("shapes.wasm", component(wit, draw)));
+    let mut server = StdioServer::start(&Folder::with("shapes.wasm", build_component(wit, draw)));
     server.wait_until_listed(&["draw"]);
 
-    let mut said = |arguments: Value| text(&server.call("draw", arguments)).lines().nth(1).unwrap().to_owned();
+    let mut said = |arguments: Value| result_text(&server.call("draw", arguments)).lines().nth(1).unwrap().to_owned();
     let at = |y: u32| json!({"what": {"at": {"x": 1, "y": y}}, "n": 1});
     assert_eq!(said(at(300)), "/what/at/y: 300 is greater than the maximum of 255");
     assert_eq!(
@@ -152,7 +152,7 @@ fn a_mistake_within_an_option_or_a_variant_is_told_where_it_is() {
 fn an_integer_that_cannot_be_exact_is_refused_and_not_rounded() {
     let wit = "package local:n; world n { export wide: func(n: s64) -> s64; }";
     let wide = r#"(func (export "wide") (param i64) (result i64) local.get 0)"#;
-    let mut server = Server::start(&Folder::with("n.wasm", component(wit, wide)));
+    let mut server = StdioServer::start(&Folder::with("n.wasm", build_component(wit, wide)));
     server.wait_until_listed(&["wide"]);
     for (n, expected) in
         [("9007199254740993", "9007199254740993"), ("\"-9223372036854775808\"", "-9223372036854775808")]
@@ -170,14 +170,17 @@ fn an_integer_that_cannot_be_exact_is_refused_and_not_rounded() {
 #[test]
 fn results_that_clients_may_round_are_noted_and_their_text_is_exact() {
     let schema = r#"{"type":"object","properties":{"id":{"type":"integer","minimum":0}},"required":["id"]}"#;
-    let tool = Tool { output: Some(schema.to_owned()), ..Tool::new("wide") };
-    let folder = Folder::with("ids.wasm", Tiny::of(vec![tool]).structured(r#"{"id":18446744073709551615}"#).build());
-    let mut server = Server::start(&folder);
+    let tool = TinyTool { output: Some(schema.to_owned()), ..TinyTool::new("wide") };
+    let folder = Folder::with(
+        "ids.wasm",
+        TinyComponent::with_tools(vec![tool]).with_structured(r#"{"id":18446744073709551615}"#).build(),
+    );
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["wide"]);
     let result = server.call("wide", json!({}));
     assert_eq!(result["structuredContent"], json!({"id": u64::MAX}), "{result}");
     server.log.wait_for("results of wide can have integers beyond 2^53, which many clients round");
-    let checked = Toolbay::new(&folder).args(["check", "plugins/ids.wasm"]).run();
+    let checked = ToolbayCommand::new(&folder).args(["check", "plugins/ids.wasm"]).run();
     assert!(checked.stdout.contains("! results of wide can have integers beyond 2^53"), "{checked}");
 }
 
@@ -185,7 +188,7 @@ fn results_that_clients_may_round_are_noted_and_their_text_is_exact() {
 fn a_command_has_a_readable_name_whatever_the_alphabet() {
     let folder = Folder::with("wetter-übersicht.wasm", command(""));
     folder.put("天気.wasm", command(""));
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["TianQi", "wetter-ubersicht"]);
 }
 
@@ -199,7 +202,7 @@ fn the_operator_can_change_how_a_tool_is_shown() {
         )
     };
     folder.put("greeter.toml", grant(true));
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["greet"]);
     let shown = tool(&mut server, "greet");
     assert_eq!((&shown["title"], &shown["description"]), (&json!("Greet"), &json!("Say hello.")));
@@ -216,13 +219,13 @@ fn a_function_that_cannot_be_a_tool_is_left_out_with_a_reason() {
     }";
     let exports = r#"(func (export "shop#open") (result i32) unreachable)
         (func (export "shop#hours") (result i32) (i32.const 9))"#;
-    let folder = Folder::with("shop.wasm", component(wit, exports));
-    let mut server = Server::start(&folder);
+    let folder = Folder::with("shop.wasm", build_component(wit, exports));
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["hours"]);
     let said = server.log.wait_for("function shop#open is not offered");
     assert!(said.contains("a parameter or its result is a resource"), "{said}");
     assert_eq!(server.call("hours", json!({}))["structuredContent"], json!({"result": 9}));
-    let listed = Toolbay::new(&folder).args(["list"]).run();
+    let listed = ToolbayCommand::new(&folder).args(["list"]).run();
     assert!(
         listed.stdout.contains("function shop#open is not offered: a parameter or its result is a resource"),
         "{listed}"
@@ -233,14 +236,14 @@ fn a_function_that_cannot_be_a_tool_is_left_out_with_a_reason() {
 fn a_command_is_a_tool_named_like_its_file() {
     // Writes back what it reads.
     let folder = Folder::with("to upper.wasm", command(&format!("{READ} {}", write(1))));
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["to_upper"]);
     let answer = server.call("to_upper", json!({"a": [1, "ü"]}));
-    assert_eq!(text(&answer), r#"{"a":[1,"ü"]}"#);
+    assert_eq!(result_text(&answer), r#"{"a":[1,"ü"]}"#);
     assert_eq!(answer["structuredContent"], json!({"a": [1, "ü"]}));
     // The tool has the file's name, also in the grant.
     folder.put("to upper.toml", "[tools.to_upper]\ndescription = \"Echoes.\"\nlimits = { fuel = 10 }");
-    server.until("the grant", |server| tool(server, "to_upper")["description"] == "Echoes.");
+    server.wait_until("the grant", |server| tool(server, "to_upper")["description"] == "Echoes.");
     assert_eq!(server.failure("to_upper", json!({})).0, "fuel");
 }
 
@@ -253,7 +256,7 @@ fn the_operator_says_what_the_arguments_of_a_command_are() {
         "[tools.convert.input_schema]\ntype = \"object\"\nrequired = [\"amount\"]\n\
          properties.amount = { type = \"number\", minimum = 0 }",
     );
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["convert", "count", "greet"]);
     let schema =
         json!({"type": "object", "required": ["amount"], "properties": {"amount": {"type": "number", "minimum": 0}}});
@@ -277,7 +280,7 @@ fn a_command_that_fails_says_what_it_wrote() {
     let folder = Folder::with("fails.wasm", command(&body));
     folder.put("quiet.wasm", command("(call $exit (i32.const 3))"));
     folder.put("fine.wasm", command(&format!("{READ} {} (call $exit (i32.const 0))", write(1))));
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["fails", "fine", "quiet"]);
     assert_eq!(server.failure("fails", json!({"a": 1})), ("none".into(), r#"{"a":1}"#.into()));
     assert_eq!(server.failure("quiet", json!({})), ("none".into(), "The command exited with code 1.".into()));
@@ -291,7 +294,7 @@ fn a_command_that_writes_more_than_a_result_may_have_fails() {
     folder.put("chatty.toml", "[limits]\noutput = \"1KiB\"\nstdio = \"64KiB\"");
     folder.put("long.wasm", command(&format!("{READ} {}", write(1).repeat(40))));
     folder.put("long.toml", "[limits]\noutput = \"1KiB\"");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["chatty", "long"]);
     let arguments = json!({"a": "x".repeat(100)});
     assert_eq!(server.failure("chatty", arguments.clone()).0, "output");
@@ -301,8 +304,9 @@ fn a_command_that_writes_more_than_a_result_may_have_fails() {
 
 #[test]
 fn a_module_with_the_functions_of_the_contract_needs_no_packaging() {
-    let folder = Folder::with("module.wasm", Tiny::new(&["hello"]).answer("from a module").module());
-    let mut server = Server::start(&folder);
+    let folder =
+        Folder::with("module.wasm", TinyComponent::new(&["hello"]).with_text("from a module").build_core_module());
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["hello"]);
     assert_eq!(server.text("hello", json!({})), "from a module");
 }
@@ -311,7 +315,7 @@ fn a_module_with_the_functions_of_the_contract_needs_no_packaging() {
 fn the_cache_returns_the_same_definitions_as_compiling() {
     let folder = Folder::with("greeter.wasm", greeter());
     folder.put("greeter.wit", GREETER);
-    let list = || Toolbay::new(&folder).args(["list", "--json"]).run().stdout;
+    let list = || ToolbayCommand::new(&folder).args(["list", "--json"]).run().stdout;
     let first = list();
     assert!(first.contains("greet"), "{first}");
     assert_eq!(list(), first, "the second start describes it from the store");
@@ -321,20 +325,20 @@ fn the_cache_returns_the_same_definitions_as_compiling() {
 fn a_plugin_of_wassette_is_served_as_it_is_within_its_grant() {
     let plugin = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/wassette/filesystem.wasm")).unwrap();
     let folder = Folder::with("filesystem.wasm", plugin);
-    fs::create_dir_all(folder.beside("notes/old")).unwrap();
-    fs::write(folder.beside("notes/today.txt"), "Write to Ada.\n").unwrap();
-    fs::write(folder.beside("secret.txt"), "nobody reads this").unwrap();
-    let mut server = Server::start(&folder);
+    fs::create_dir_all(folder.sibling_path("notes/old")).unwrap();
+    fs::write(folder.sibling_path("notes/today.txt"), "Write to Ada.\n").unwrap();
+    fs::write(folder.sibling_path("secret.txt"), "nobody reads this").unwrap();
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["get-file-info", "list-directory", "read-file", "search-file"]);
     // Denied by default, with the error of the plugin's own.
     let read = json!({"path": "/notes/today.txt"});
     let refused = server.call("read-file", read.clone());
     assert_eq!(refused["isError"], true);
-    assert!(text(&refused).starts_with("Failed to read file: "), "{refused}");
+    assert!(result_text(&refused).starts_with("Failed to read file: "), "{refused}");
 
     drop(server);
     folder.put("filesystem.toml", "[[permissions.mounts]]\nhost = \"../notes\"\nguest = \"/notes\"\naccess = \"read\"");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("read-file");
     assert_eq!(server.text("read-file", read), "Write to Ada.\n");
     let listed = server.call("list-directory", json!({"path": "/notes"}));

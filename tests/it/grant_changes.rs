@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{Folder, Server, Tiny, Toolbay};
+use crate::support::{Folder, StdioServer, TinyComponent, ToolbayCommand};
 
 /// A file that is being written in place, by a program that takes its time: while this exists, it never rests.
 struct SlowWriter {
@@ -21,7 +21,7 @@ struct SlowWriter {
 impl SlowWriter {
     /// Begins to write a file of the plugin folder, as an editor or `cp` does.
     fn begin(folder: &Folder, name: &str, beginning: &str) -> Self {
-        let mut file = File::create(folder.path(name)).unwrap();
+        let mut file = File::create(folder.plugin_path(name)).unwrap();
         file.write_all(beginning.as_bytes()).unwrap();
         file.sync_all().unwrap();
         let (stop, stopped) = channel();
@@ -43,16 +43,16 @@ impl SlowWriter {
 
 /// A plugin with a few tools.
 fn texts(answer: &str) -> Vec<u8> {
-    Tiny::new(&["count", "read_file", "slugify"]).answer(answer).build()
+    TinyComponent::new(&["count", "read_file", "slugify"]).with_text(answer).build()
 }
 
-fn is_unknown(server: &mut Server, tool: &str) {
+fn is_unknown(server: &mut StdioServer, tool: &str) {
     let error = server.error("tools/call", json!({ "name": tool }));
     assert_eq!(error["message"], format!("Unknown tool: {tool}"));
 }
 
 /// How the tool `count` is described, which changes when a whole grant applies. At no time is the tool `slugify` listed.
-fn described(server: &mut Server) -> Option<String> {
+fn described(server: &mut StdioServer) -> Option<String> {
     let tools = server.tools();
     assert!(tools.iter().all(|tool| tool["name"] != "slugify"), "{tools:?}");
     let count = tools.iter().find(|tool| tool["name"] == "count")?;
@@ -63,35 +63,35 @@ fn described(server: &mut Server) -> Option<String> {
 fn the_first_half_of_a_grant_does_not_show_what_the_grant_before_hides() {
     let folder = Folder::with("text.wasm", texts("one"));
     folder.put("text.toml", "[tools.slugify]\nhidden = true\n");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "read_file"]);
     let writer = SlowWriter::begin(&folder, "text.toml", "[tools.read_file]\nhidden = true\n");
     // What the first half takes is gone at once.
-    server.until("read_file is hidden", |server| {
+    server.wait_until("read_file is hidden", |server| {
         described(server);
-        server.names() == ["count"]
+        server.tool_names() == ["count"]
     });
     is_unknown(&mut server, "slugify");
     is_unknown(&mut server, "read_file");
     writer.end("[tools.slugify]\nhidden = true\n[tools.count]\ndescription = \"Counts.\"\n");
-    server.until("the whole grant applies", |server| described(server).is_some_and(|words| words == "Counts."));
+    server.wait_until("the whole grant applies", |server| described(server).is_some_and(|words| words == "Counts."));
     is_unknown(&mut server, "slugify");
-    assert_eq!(server.names(), ["count"]);
+    assert_eq!(server.tool_names(), ["count"]);
 }
 
 #[test]
 fn an_empty_grant_that_is_being_written_gives_nothing() {
     let folder = Folder::with("text.wasm", texts("one"));
     folder.put("text.toml", "[tools.slugify]\nhidden = true\n");
-    folder.put("gate.wasm", Tiny::new(&["first"]).build());
-    let mut server = Server::start(&folder);
+    folder.put("gate.wasm", TinyComponent::new(&["first"]).build());
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "first", "read_file"]);
     let writer = SlowWriter::begin(&folder, "text.toml", "");
     // The server has looked at the folder after that.
-    folder.put("gate.wasm", Tiny::new(&["second"]).build());
-    server.until("the other plugin is loaded", |server| {
+    folder.put("gate.wasm", TinyComponent::new(&["second"]).build());
+    server.wait_until("the other plugin is loaded", |server| {
         described(server);
-        server.names().contains(&"second".to_owned())
+        server.tool_names().contains(&"second".to_owned())
     });
     is_unknown(&mut server, "slugify");
     // An empty file that rests is what the operator wants.
@@ -102,18 +102,18 @@ fn an_empty_grant_that_is_being_written_gives_nothing() {
 #[test]
 fn a_new_plugin_is_offered_when_its_grant_is_complete() {
     let folder = Folder::new();
-    folder.put("gate.wasm", Tiny::new(&["first"]).build());
-    let mut server = Server::start(&folder);
+    folder.put("gate.wasm", TinyComponent::new(&["first"]).build());
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["first"]);
     let writer = SlowWriter::begin(&folder, "text.toml", "[tools.read_file]\nhidden = true\n");
     folder.put("text.wasm", texts("one"));
-    folder.put("gate.wasm", Tiny::new(&["second"]).build());
-    server.until("the other plugin is loaded", |server| {
+    folder.put("gate.wasm", TinyComponent::new(&["second"]).build());
+    server.wait_until("the other plugin is loaded", |server| {
         assert_eq!(described(server), None, "a tool of the new plugin is listed");
-        server.names() == ["second"]
+        server.tool_names() == ["second"]
     });
     writer.end("[tools.slugify]\nhidden = true\n");
-    server.until("the new plugin is offered", |server| described(server).is_some());
+    server.wait_until("the new plugin is offered", |server| described(server).is_some());
     server.wait_until_listed(&["count", "second"]);
 }
 
@@ -121,11 +121,11 @@ fn a_new_plugin_is_offered_when_its_grant_is_complete() {
 fn a_grant_that_is_replaced_by_way_of_no_grant_loses_no_restriction() {
     let folder = Folder::with("text.wasm", texts("one"));
     folder.put("text.toml", "[tools.slugify]\nhidden = true\n");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "read_file"]);
     folder.remove("text.toml");
     folder.put("text.toml", "[tools.slugify]\nhidden = true\n[tools.count]\ndescription = \"Counts.\"\n");
-    server.until("the new grant applies", |server| described(server).is_some_and(|words| words == "Counts."));
+    server.wait_until("the new grant applies", |server| described(server).is_some_and(|words| words == "Counts."));
     // One that stays away is removed.
     folder.remove("text.toml");
     server.wait_until_listed(&["count", "read_file", "slugify"]);
@@ -134,7 +134,7 @@ fn a_grant_that_is_replaced_by_way_of_no_grant_loses_no_restriction() {
 #[test]
 fn a_stricter_grant_applies_while_the_component_is_refused() {
     let folder = Folder::with("text.wasm", texts("one"));
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "read_file", "slugify"]);
     folder.put("text.wasm", "garbage");
     server.log.wait_for("refused; the previous version stays in service");
@@ -158,19 +158,19 @@ fn a_stricter_grant_applies_while_the_component_is_refused() {
 #[test]
 fn a_stricter_configuration_applies_while_the_component_or_the_grant_is_refused() {
     let folder = Folder::with("text.wasm", texts("one"));
-    folder.put("other.wasm", Tiny::new(&["other"]).build());
-    folder.configure("");
-    let mut server = Server::start(&folder);
+    folder.put("other.wasm", TinyComponent::new(&["other"]).build());
+    folder.write_config("");
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "other", "read_file", "slugify"]);
     folder.put("text.wasm", "garbage");
     folder.put("other.toml", "hidden");
     server.log.wait_for_count("refused; the previous version stays in service", 2);
     assert_eq!(server.text("count", json!({})), "one");
-    folder.configure("[rate_limit]\ncalls = 1\nper = \"1h\"\n");
+    folder.write_config("[rate_limit]\ncalls = 1\nper = \"1h\"\n");
     assert!(Command::new("kill").args(["-HUP", &server.pid().to_string()]).status().unwrap().success());
     for tool in ["count", "other"] {
-        server.until("the rate limit applies", |server| {
-            server.ask("tools/call", json!({ "name": tool })).to_string().contains("rate limit")
+        server.wait_until("the rate limit applies", |server| {
+            server.request_and_wait("tools/call", json!({ "name": tool })).to_string().contains("rate limit")
         });
     }
 }
@@ -178,10 +178,10 @@ fn a_stricter_configuration_applies_while_the_component_or_the_grant_is_refused(
 #[test]
 fn a_component_that_is_deleted_is_gone_whatever_its_grant_says() {
     let folder = Folder::with("text.wasm", texts("one"));
-    fs::create_dir(folder.path("text.prompts")).unwrap();
-    fs::write(folder.path("text.prompts/hello.md"), "Hello").unwrap();
+    fs::create_dir(folder.plugin_path("text.prompts")).unwrap();
+    fs::write(folder.plugin_path("text.prompts/hello.md"), "Hello").unwrap();
     folder.put("text.toml", "[tools.slugify]\nhidden = true\n");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "read_file"]);
     folder.remove("text.wasm");
     server.wait_until_listed(&[]);
@@ -191,7 +191,7 @@ fn a_component_that_is_deleted_is_gone_whatever_its_grant_says() {
     let line = server.log.wait_for("refused: text.toml: tools:");
     assert!(line.contains("there is no text.wasm, so the plugin has no tools"), "{line}");
     folder.put("text.toml", "");
-    server.until("its prompt is there", |server| {
+    server.wait_until("its prompt is there", |server| {
         server.result("prompts/list", json!({}))["prompts"][0]["name"] == "hello"
     });
 }
@@ -204,10 +204,10 @@ fn keys_of_tools_are_refused_for_a_plugin_of_plain_files() {
         ("component", format!("component = \"sha256:{}\"\n", "0".repeat(64))),
     ] {
         let folder = Folder::new();
-        fs::create_dir(folder.path("text.prompts")).unwrap();
-        fs::write(folder.path("text.prompts/hello.md"), "Hello").unwrap();
+        fs::create_dir(folder.plugin_path("text.prompts")).unwrap();
+        fs::write(folder.plugin_path("text.prompts/hello.md"), "Hello").unwrap();
         folder.put("text.toml", text);
-        let listed = Toolbay::new(&folder).args(["list"]).run().stdout;
+        let listed = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
         let why =
             format!("text.toml: {key}: there is no text.wasm, so the plugin has no tools; remove `{key}`, or add");
         assert!(listed.contains("text  refused") && listed.contains(&why), "{listed}");

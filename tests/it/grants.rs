@@ -2,21 +2,21 @@
 
 use serde_json::json;
 
-use crate::support::{Folder, Outcome, Server, Tiny, Toolbay};
+use crate::support::{CommandOutput, Folder, StdioServer, TinyComponent, ToolbayCommand};
 
-fn run(folder: &Folder, args: &[&str]) -> Outcome {
-    Toolbay::new(folder).args(args).run()
+fn run(folder: &Folder, args: &[&str]) -> CommandOutput {
+    ToolbayCommand::new(folder).args(args).run()
 }
 
 /// A plugin with a few tools.
 fn texts(answer: &str) -> Vec<u8> {
-    Tiny::new(&["count", "read_file", "slugify"]).answer(answer).build()
+    TinyComponent::new(&["count", "read_file", "slugify"]).with_text(answer).build()
 }
 
 /// The digest of the plugin's file, as `toolbay check` prints it.
 fn digest(folder: &Folder) -> String {
     let outcome = run(folder, &["check", "plugins/text.wasm"]);
-    let (_, digest) = outcome.raw.split_once("sha256 ").unwrap_or_else(|| panic!("{outcome}"));
+    let (_, digest) = outcome.raw_stdout.split_once("sha256 ").unwrap_or_else(|| panic!("{outcome}"));
     digest.lines().next().unwrap().trim().to_owned()
 }
 
@@ -24,14 +24,14 @@ fn digest(folder: &Folder) -> String {
 fn a_grant_for_a_tool_that_does_not_exist_is_refused_with_the_nearest_name() {
     let folder = Folder::with("text.wasm", texts("one"));
     folder.put("text.toml", "[tools.slugify]\nhidden = true");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "read_file"]);
     // The mistake does not show the tool that the grant before it hides.
     folder.put("text.toml", "[tools.slugifi]\napprove = \"always\"");
     let why = "text.toml: tools.slugifi: the plugin has no tool with this name; did you mean \"slugify\"?";
     let line = server.log.wait_for("refused");
     assert!(line.contains(why), "{line}");
-    assert_eq!(server.names(), ["count", "read_file"]);
+    assert_eq!(server.tool_names(), ["count", "read_file"]);
     assert_eq!(server.text("count", json!({})), "one");
     assert_eq!(server.error("tools/call", json!({"name": "slugify"}))["message"], "Unknown tool: slugify");
     // Nor does a server serve it that starts now, and the command that inspects it fails.
@@ -50,12 +50,12 @@ fn a_grant_for_a_tool_that_does_not_exist_is_refused_with_the_nearest_name() {
 fn an_update_that_renames_a_tool_does_not_drop_its_protection() {
     let folder = Folder::with("text.wasm", texts("one"));
     folder.put("text.toml", "[tools.slugify]\nhidden = true");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "read_file"]);
-    folder.put("text.wasm", Tiny::new(&["count", "read_file", "slugify_text"]).answer("two").build());
+    folder.put("text.wasm", TinyComponent::new(&["count", "read_file", "slugify_text"]).with_text("two").build());
     let line = server.log.wait_for("refused");
     assert!(line.contains("did you mean \"slugify_text\"?"), "{line}");
-    assert_eq!(server.names(), ["count", "read_file"]);
+    assert_eq!(server.tool_names(), ["count", "read_file"]);
     assert_eq!(server.text("count", json!({})), "one");
 }
 
@@ -63,11 +63,11 @@ fn an_update_that_renames_a_tool_does_not_drop_its_protection() {
 fn only_the_tools_that_a_grant_lists_are_offered() {
     let folder = Folder::with("text.wasm", texts("one"));
     folder.put("text.toml", "prefix = \"t\"\noffer = [\"read_*\", \"count\"]");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["t_count", "t_read_file"]);
     assert_eq!(server.error("tools/call", json!({"name": "t_slugify"}))["message"], "Unknown tool: t_slugify");
     // A tool that an update adds is offered if the list names it.
-    folder.put("text.wasm", Tiny::new(&["count", "erase", "read_file", "read_link", "slugify"]).build());
+    folder.put("text.wasm", TinyComponent::new(&["count", "erase", "read_file", "read_link", "slugify"]).build());
     server.wait_until_listed(&["t_count", "t_read_file", "t_read_link"]);
     // What else the grant says of a tool does not offer it, and a tool of the list can be hidden.
     folder.put("text.toml", "offer = [\"read_*\"]\n[tools.erase]\ntitle = \"Erase\"\n[tools.read_link]\nhidden = true");
@@ -76,14 +76,14 @@ fn only_the_tools_that_a_grant_lists_are_offered() {
     let line = server.log.wait_for("refused");
     let why = "text.toml: offer: the plugin has no tool \"raed_file\"; did you mean \"read_file\"?";
     assert!(line.contains(why), "{line}");
-    assert_eq!(server.names(), ["read_file"]);
+    assert_eq!(server.tool_names(), ["read_file"]);
 }
 
 #[test]
 fn without_offer_every_tool_is_offered() {
     let folder = Folder::with("text.wasm", texts("one"));
     folder.put("text.toml", "prefix = \"t\"");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["t_count", "t_read_file", "t_slugify"]);
 }
 
@@ -92,7 +92,7 @@ fn a_grant_for_one_file_is_not_inherited_by_another() {
     let folder = Folder::with("text.wasm", texts("one"));
     let first = digest(&folder);
     folder.put("text.toml", format!("component = \"sha256:{first}\""));
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "read_file", "slugify"]);
     folder.put("text.wasm", texts("two"));
     let line = server.log.wait_for("refused");
@@ -103,15 +103,15 @@ fn a_grant_for_one_file_is_not_inherited_by_another() {
     let second = digest(&folder);
     assert_ne!(first, second);
     folder.put("text.toml", format!("component = \"sha256:{second}\""));
-    server.answers_in_the_end("count", "two", &["one"]);
+    server.wait_for_text("count", "two", &["one"]);
 }
 
 #[test]
 fn without_a_pin_another_file_is_served() {
     let folder = Folder::with("text.wasm", texts("one"));
     folder.put("text.toml", "[tools.slugify]\nhidden = true");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "read_file"]);
     folder.put("text.wasm", texts("two"));
-    server.answers_in_the_end("count", "two", &["one"]);
+    server.wait_for_text("count", "two", &["one"]);
 }

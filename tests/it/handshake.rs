@@ -4,16 +4,16 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, LIST_CHANGED, Server, Tiny, Tool};
+use crate::support::{Folder, LIST_CHANGED, StdioServer, TinyComponent, TinyTool};
 
 /// All revisions with a handshake.
 fn revisions() -> Vec<String> {
-    Server::spawn(&Folder::new()).with_sessions()
+    StdioServer::spawn(&Folder::new()).session_revisions()
 }
 
 /// A tool with everything that a tool can have.
-fn eloquent() -> Tool {
-    Tool {
+fn eloquent() -> TinyTool {
+    TinyTool {
         title: Some("All of it".into()),
         description: Some("Says everything.\nIn two lines.".into()),
         input: r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#.into(),
@@ -21,7 +21,7 @@ fn eloquent() -> Tool {
         read_only: Some(true),
         icon: Some("data:image/png;base64,AAAA".into()),
         meta: Some(r#"{"example.com/since":3}"#.into()),
-        ..Tool::new("eloquent")
+        ..TinyTool::new("eloquent")
     }
 }
 
@@ -29,8 +29,8 @@ fn eloquent() -> Tool {
 fn every_revision_can_be_negotiated() {
     let folder = Folder::new();
     for revision in &revisions() {
-        let mut server = Server::spawn(&folder);
-        let result = server.initialize(revision);
+        let mut server = StdioServer::spawn(&folder);
+        let result = server.send_initialize(revision);
         assert_eq!(result["protocolVersion"], **revision);
         let mut capabilities = json!({
             "extensions": {
@@ -58,22 +58,22 @@ fn every_revision_can_be_negotiated() {
 #[test]
 fn an_unknown_revision_is_answered_with_the_newest() {
     for asked in ["2024-10-07", "2026-07-28", "2999-01-01", "1.0", ""] {
-        let mut server = Server::spawn(&Folder::new());
-        assert_eq!(server.initialize(asked)["protocolVersion"], "2025-11-25", "asked for {asked:?}");
+        let mut server = StdioServer::spawn(&Folder::new());
+        assert_eq!(server.send_initialize(asked)["protocolVersion"], "2025-11-25", "asked for {asked:?}");
     }
 }
 
 #[test]
 fn initialize_without_a_version_is_malformed() {
-    let mut server = Server::spawn(&Folder::new());
+    let mut server = StdioServer::spawn(&Folder::new());
     assert_eq!(server.error("initialize", json!({}))["code"], -32602);
-    assert_eq!(server.initialize("2025-11-25")["protocolVersion"], "2025-11-25");
+    assert_eq!(server.send_initialize("2025-11-25")["protocolVersion"], "2025-11-25");
 }
 
 #[test]
 fn only_ping_is_answered_before_initialize() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
-    let mut server = Server::spawn(&folder);
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    let mut server = StdioServer::spawn(&folder);
     assert_eq!(server.result("ping", json!({})), json!({}));
     for (method, params) in [("tools/list", json!({})), ("tools/call", json!({"name": "a"}))] {
         let error = server.error(method, params);
@@ -85,14 +85,16 @@ fn only_ping_is_answered_before_initialize() {
 #[test]
 fn the_handshake_waits_for_no_plugin() {
     let folder = Folder::new();
-    folder.put("hung.wasm", Tiny::new(&["hung"]).before_list("(loop $for-ever (br $for-ever))").build());
+    folder.put("hung.wasm", TinyComponent::new(&["hung"]).before_list("(loop $for-ever (br $for-ever))").build());
     folder.put("hung-at-start.wasm", {
-        Tiny::new(&["hung"]).core("(func $spin (loop $for-ever (br $for-ever))) (start $spin)").build()
+        TinyComponent::new(&["hung"])
+            .with_core_items("(func $spin (loop $for-ever (br $for-ever))) (start $spin)")
+            .build()
     });
-    folder.put("good.wasm", Tiny::new(&["good"]).build());
+    folder.put("good.wasm", TinyComponent::new(&["good"]).build());
     // With these settings, the two plugins that hang would do so for ten minutes.
     let config = "[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"";
-    let mut server = Server::configured(&folder, config);
+    let mut server = StdioServer::start_with_config(&folder, config);
     server.wait_until_listed(&["good"]);
     assert_eq!(server.text("good", json!({})), "fine");
 }
@@ -100,9 +102,9 @@ fn the_handshake_waits_for_no_plugin() {
 #[test]
 fn a_plugin_that_hangs_is_refused_and_delays_nobody() {
     let folder = Folder::new();
-    folder.put("a.wasm", Tiny::new(&["a"]).before_list("(loop $for-ever (br $for-ever))").build());
-    folder.put("b.wasm", Tiny::new(&["b"]).build());
-    let mut server = Server::configured(&folder, "[describe]\nfuel = 5_000_000");
+    folder.put("a.wasm", TinyComponent::new(&["a"]).before_list("(loop $for-ever (br $for-ever))").build());
+    folder.put("b.wasm", TinyComponent::new(&["b"]).build());
+    let mut server = StdioServer::start_with_config(&folder, "[describe]\nfuel = 5_000_000");
     let line = server.log.wait_for("refused");
     assert!(
         line.contains("refused: listing its tools failed: it used all of its fuel, 5,000,000 instructions"),
@@ -113,11 +115,11 @@ fn a_plugin_that_hangs_is_refused_and_delays_nobody() {
 
 #[test]
 fn tools_in_every_revision() {
-    let list = Tool { output: Some(r#"{"type":"array"}"#.into()), ..Tool::new("returns-a-list") };
-    let folder = Folder::with("a.wasm", Tiny::of(vec![eloquent(), list]).build());
+    let list = TinyTool { output: Some(r#"{"type":"array"}"#.into()), ..TinyTool::new("returns-a-list") };
+    let folder = Folder::with("a.wasm", TinyComponent::with_tools(vec![eloquent(), list]).build());
     let mut shapes = String::new();
     for revision in &revisions() {
-        let mut server = Server::spawn(&folder).initialized(revision);
+        let mut server = StdioServer::spawn(&folder).with_handshake(revision);
         server.wait_until_listed(&["eloquent", "returns-a-list"]);
         let _ = writeln!(shapes, "{revision}\n{:#}", Value::from(server.tools()));
     }
@@ -126,9 +128,10 @@ fn tools_in_every_revision() {
 
 #[test]
 fn results_in_every_revision() {
-    let folder = Folder::with("a.wasm", Tiny::of(vec![eloquent()]).structured(r#"{"n":1}"#).build());
+    let folder =
+        Folder::with("a.wasm", TinyComponent::with_tools(vec![eloquent()]).with_structured(r#"{"n":1}"#).build());
     for revision in &revisions() {
-        let mut server = Server::spawn(&folder).initialized(revision);
+        let mut server = StdioServer::spawn(&folder).with_handshake(revision);
         server.wait_until_listed(&["eloquent"]);
         let result = server.call("eloquent", json!({"n": 1}));
         assert_eq!(result["content"], json!([{"type": "text", "text": "fine"}]));
@@ -140,35 +143,35 @@ fn results_in_every_revision() {
 #[test]
 fn changes_are_notified_only_after_the_client_is_initialized() {
     let folder = Folder::new();
-    std::fs::write(folder.beside("toolbay.toml"), "log = \"toolbay=debug\"").unwrap();
-    let mut server = Server::spawn(&folder);
-    server.initialize("2025-11-25");
-    assert!(server.names().is_empty());
-    folder.put("a.wasm", Tiny::new(&["a"]).build());
+    std::fs::write(folder.sibling_path("toolbay.toml"), "log = \"toolbay=debug\"").unwrap();
+    let mut server = StdioServer::spawn(&folder);
+    server.send_initialize("2025-11-25");
+    assert!(server.tool_names().is_empty());
+    folder.put("a.wasm", TinyComponent::new(&["a"]).build());
     server.log.wait_for("the lists changed");
     // Its response would arrive after any notification of the change.
     server.result("ping", json!({}));
-    assert!(server.notifications_so_far(LIST_CHANGED).is_empty());
+    assert!(server.take_notifications(LIST_CHANGED).is_empty());
     server.notify("notifications/initialized", json!({}));
     server.notification(LIST_CHANGED);
-    assert_eq!(server.names(), ["a"]);
+    assert_eq!(server.tool_names(), ["a"]);
 }
 
 #[test]
 fn a_client_can_send_initialize_again() {
-    let folder = Folder::with("a.wasm", Tiny::of(vec![eloquent()]).build());
-    let mut server = Server::spawn(&folder).initialized("2024-11-05");
+    let folder = Folder::with("a.wasm", TinyComponent::with_tools(vec![eloquent()]).build());
+    let mut server = StdioServer::spawn(&folder).with_handshake("2024-11-05");
     server.wait_until_listed(&["eloquent"]);
     assert!(server.tools()[0].get("title").is_none());
-    assert_eq!(server.initialize("2025-11-25")["protocolVersion"], "2025-11-25");
+    assert_eq!(server.send_initialize("2025-11-25")["protocolVersion"], "2025-11-25");
     assert_eq!(server.tools()[0]["title"], "All of it");
 }
 
 /// A folder with a plugin that will be ready, and one that never is.
 fn half_ready() -> Folder {
-    let folder = Folder::with("ready.wasm", Tiny::new(&["ready"]).build());
-    folder.put("hung.wasm", Tiny::new(&["hung"]).before_list("(loop $for-ever (br $for-ever))").build());
-    folder.configure("[server]\nfirst_list = \"10m\"\n[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
+    let folder = Folder::with("ready.wasm", TinyComponent::new(&["ready"]).build());
+    folder.put("hung.wasm", TinyComponent::new(&["hung"]).before_list("(loop $for-ever (br $for-ever))").build());
+    folder.write_config("[server]\nfirst_list = \"10m\"\n[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
     folder
 }
 
@@ -176,18 +179,18 @@ fn half_ready() -> Folder {
 fn a_client_that_follows_changes_lists_what_is_ready() {
     let folder = half_ready();
     for name in ["claude-code", "Visual Studio Code - Insiders"] {
-        let mut server = Server::spawn(&folder);
+        let mut server = StdioServer::spawn(&folder);
         let client = json!({"name": name, "version": "1"});
         let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
         server.result("initialize", hello);
         server.notify("notifications/initialized", json!({}));
         // It is told of what was not ready.
-        while server.names() != ["ready"] {
+        while server.tool_names() != ["ready"] {
             server.notification(LIST_CHANGED);
         }
     }
     // One that subscribes says so itself.
-    let mut server = Server::spawn(&folder);
+    let mut server = StdioServer::spawn(&folder);
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {}});
     let wanted = json!({"notifications": {"toolsListChanged": true}, "_meta": meta});
@@ -202,9 +205,9 @@ fn a_client_that_follows_changes_lists_what_is_ready() {
 #[test]
 fn a_client_that_may_list_once_waits_for_all() {
     let folder = half_ready();
-    let mut server = Server::spawn(&folder).initialized("2025-11-25");
+    let mut server = StdioServer::spawn(&folder).with_handshake("2025-11-25");
     server.send(json!({"jsonrpc": "2.0", "id": 700, "method": "tools/list"}).to_string());
     server.log.wait_for("still loading");
     folder.remove("hung.wasm");
-    assert_eq!(server.finish(700)["tools"][0]["name"], "ready");
+    assert_eq!(server.finish_call(700)["tools"][0]["name"], "ready");
 }

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 use toolbay_testkit as kit;
 
-use crate::support::{Folder, Outcome, Tiny, Toolbay};
+use crate::support::{CommandOutput, Folder, TinyComponent, ToolbayCommand};
 
-fn toolbay(folder: &Folder, args: &[&str]) -> Outcome {
-    Toolbay::new(folder).args(args).run()
+fn toolbay(folder: &Folder, args: &[&str]) -> CommandOutput {
+    ToolbayCommand::new(folder).args(args).run()
 }
 
 /// A folder with samples, each with a tool of its name.
 fn samples(folder: &Folder, at: &str, names: &[&str]) -> PathBuf {
-    let at = folder.beside(at);
+    let at = folder.sibling_path(at);
     fs::create_dir_all(&at).unwrap();
     for name in names {
-        fs::write(at.join(name).with_extension("wasm"), Tiny::new(&[name]).answer("here").build()).unwrap();
+        fs::write(at.join(name).with_extension("wasm"), TinyComponent::new(&[name]).with_text("here").build()).unwrap();
     }
     at
 }
@@ -51,7 +51,7 @@ fn a_new_folder_can_be_served_at_once() {
         toolbay install CLIENT                            # connects a client; --help lists them
     --- standard error
     "#);
-    let config = folder.beside("made/toolbay.toml");
+    let config = folder.sibling_path("made/toolbay.toml");
     let config = config.to_str().unwrap();
     let called = toolbay(&folder, &["call", "time", "--config", config]);
     assert_eq!((called.code, called.stdout.as_str()), (0, "here\n"), "{called}");
@@ -59,18 +59,20 @@ fn a_new_folder_can_be_served_at_once() {
     assert!(listed.stdout.contains("calculator") && !listed.stdout.contains('!'), "{listed}");
     // Files are as readable as any other, and no temporary file is left.
     let permissions = |name: &str| {
-        std::os::unix::fs::PermissionsExt::mode(&fs::metadata(folder.beside("made").join(name)).unwrap().permissions())
+        std::os::unix::fs::PermissionsExt::mode(
+            &fs::metadata(folder.sibling_path("made").join(name)).unwrap().permissions(),
+        )
     };
     assert_eq!((permissions("toolbay.toml") & 0o777, permissions("plugins/time.wasm") & 0o777), (0o644, 0o644));
-    assert_eq!(names(&folder.beside("made")), ["plugins", "toolbay.toml"]);
-    assert_eq!(names(&folder.beside("made/plugins")), ["calculator.wasm", "time.wasm"]);
+    assert_eq!(names(&folder.sibling_path("made")), ["plugins", "toolbay.toml"]);
+    assert_eq!(names(&folder.sibling_path("made/plugins")), ["calculator.wasm", "time.wasm"]);
 }
 
 #[test]
 fn nothing_is_overwritten_and_that_is_said() {
     let folder = Folder::new();
     let from = samples(&folder, "samples", &["calculator", "time"]);
-    folder.configure("page_size = 7\n");
+    folder.write_config("page_size = 7\n");
     folder.overwrite("time.wasm", "mine");
     let made = toolbay(&folder, &["init", "--from", from.to_str().unwrap()]);
     insta::assert_snapshot!(made, @r#"
@@ -92,8 +94,8 @@ fn nothing_is_overwritten_and_that_is_said() {
         toolbay install CLIENT                            # connects a client; --help lists them
     --- standard error
     "#);
-    assert_eq!(fs::read_to_string(folder.beside("toolbay.toml")).unwrap(), "page_size = 7\n");
-    assert_eq!(fs::read_to_string(folder.path("time.wasm")).unwrap(), "mine");
+    assert_eq!(fs::read_to_string(folder.sibling_path("toolbay.toml")).unwrap(), "page_size = 7\n");
+    assert_eq!(fs::read_to_string(folder.plugin_path("time.wasm")).unwrap(), "mine");
     let again = toolbay(&folder, &["init", "--from", from.to_str().unwrap()]);
     assert!(again.code == 0 && !again.stdout.contains("Wrote"), "{again}");
 }
@@ -101,20 +103,20 @@ fn nothing_is_overwritten_and_that_is_said() {
 #[test]
 fn the_samples_of_a_package_are_found_however_the_program_is_called() {
     let folder = Folder::new();
-    let package = folder.beside("package");
+    let package = folder.sibling_path("package");
     samples(&folder, "package/share/toolbay/plugins", &["calculator", "qr"]);
     fs::create_dir(package.join("bin")).unwrap();
     let program = package.join("bin/toolbay");
     if fs::hard_link(folder.program().path(), &program).is_err() {
         fs::copy(folder.program().path(), &program).unwrap();
     }
-    let link = folder.beside("link");
+    let link = folder.sibling_path("link");
     symlink("package/bin/toolbay", &link).unwrap();
     for (at, program) in [("one", program), ("two", link)] {
-        let user = kit::Folder::new(&kit::Program::new(program));
-        let made = Toolbay::new(&user).args(["init", at, "--samples", "qr"]).run();
+        let user = kit::TestFolder::new(&kit::ServerProgram::new(program));
+        let made = ToolbayCommand::new(&user).args(["init", at, "--samples", "qr"]).run();
         assert_eq!(made.code, 0, "{made}");
-        assert_eq!(names(&user.beside(at).join("plugins")), ["qr.wasm"]);
+        assert_eq!(names(&user.sibling_path(at).join("plugins")), ["qr.wasm"]);
     }
 }
 
@@ -123,7 +125,7 @@ fn a_program_without_samples_says_where_to_get_them() {
     let folder = Folder::new();
     let made = toolbay(&folder, &["init", "made"]);
     assert!(made.code == 0 && made.stdout.contains("There are no sample plugins beside this program."), "{made}");
-    assert_eq!(names(&folder.beside("made/plugins")), Vec::<String>::new());
+    assert_eq!(names(&folder.sibling_path("made/plugins")), Vec::<String>::new());
     let none = toolbay(&folder, &["init", "other", "--samples", "none"]);
     assert!(none.code == 0 && !none.stdout.contains("There are no"), "{none}");
 }
@@ -143,13 +145,13 @@ fn whoever_asks_for_what_is_not_there_gets_nothing_else() {
         let args: Vec<&str> = ["init", "made"].iter().chain(args).copied().collect();
         let refused = toolbay(&folder, &args);
         assert!(refused.code == 1 && refused.stderr.contains(why) && refused.stdout.is_empty(), "{refused}");
-        assert!(!folder.beside("made").exists(), "{refused}");
+        assert!(!folder.sibling_path("made").exists(), "{refused}");
     }
-    fs::create_dir(folder.beside("made")).unwrap();
-    fs::write(folder.beside("made/plugins"), "a file").unwrap();
+    fs::create_dir(folder.sibling_path("made")).unwrap();
+    fs::write(folder.sibling_path("made/plugins"), "a file").unwrap();
     let refused = toolbay(&folder, &["init", "made", "--from", from]);
     assert!(refused.code == 1 && refused.stderr.contains("failed to create made/plugins"), "{refused}");
-    assert_eq!(names(&folder.beside("made")), ["plugins"]);
+    assert_eq!(names(&folder.sibling_path("made")), ["plugins"]);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Outcome, Toolbay, initialize};
+use crate::support::{CommandOutput, Folder, ToolbayCommand, initialize};
 
 /// Each client, its configuration in the home folder, and what is in it.
 const CLIENTS: [(&str, &str, &str); 9] = [
@@ -57,7 +57,7 @@ struct Home {
 impl Home {
     fn new() -> Self {
         let folder = Folder::new();
-        fs::create_dir(folder.beside("home")).unwrap();
+        fs::create_dir(folder.sibling_path("home")).unwrap();
         Self { folder }
     }
 
@@ -71,7 +71,7 @@ impl Home {
     }
 
     fn path(&self, file: &str) -> PathBuf {
-        self.folder.beside("home").join(file)
+        self.folder.sibling_path("home").join(file)
     }
 
     fn put(&self, file: &str, text: impl AsRef<[u8]>) -> PathBuf {
@@ -81,11 +81,11 @@ impl Home {
         path
     }
 
-    fn toolbay(&self, args: &[&str]) -> Toolbay {
-        Toolbay::new(&self.folder).env("HOME", self.path("").to_str().unwrap().trim_end_matches('/')).args(args)
+    fn toolbay(&self, args: &[&str]) -> ToolbayCommand {
+        ToolbayCommand::new(&self.folder).env("HOME", self.path("").to_str().unwrap().trim_end_matches('/')).args(args)
     }
 
-    fn run(&self, args: &[&str]) -> Outcome {
+    fn run(&self, args: &[&str]) -> CommandOutput {
         let mut outcome = self.toolbay(args).run();
         outcome.stdout = self.plain(&outcome.stdout);
         outcome.stderr = self.plain(&outcome.stderr);
@@ -163,7 +163,7 @@ fn every_client_gets_the_server_once_and_loses_it_again() {
 #[test]
 fn what_is_installed_starts_the_server_from_anywhere() {
     let home = Home::full();
-    home.folder.put("a.wasm", crate::support::Tiny::new(&["hello"]).build());
+    home.folder.put("a.wasm", crate::support::TinyComponent::new(&["hello"]).build());
     assert_eq!(home.run(&["install", "cursor"]).code, 0);
     let text = fs::read_to_string(home.path(".cursor/mcp.json")).unwrap();
     let config: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap();
@@ -315,7 +315,7 @@ fn print_changes_nothing() {
 fn a_project_has_its_own_configuration() {
     let home = Home::full();
     let root = home.folder.root();
-    home.folder.configure("page_size = 10\n");
+    home.folder.write_config("page_size = 10\n");
     for (client, file) in [
         ("claude-code", ".mcp.json"),
         ("vscode", ".vscode/mcp.json"),

@@ -5,17 +5,17 @@ use std::os::unix::fs::symlink;
 
 use serde_json::json;
 
-use crate::support::{Folder, Server, Toolbay, hostile};
+use crate::support::{Folder, StdioServer, ToolbayCommand, hostile};
 
-fn server_with_grant(folder: &Folder, grant: &str) -> Server {
+fn server_with_grant(folder: &Folder, grant: &str) -> StdioServer {
     folder.put("hostile.wasm", hostile());
     folder.put("hostile.toml", grant);
-    Server::start(folder)
+    StdioServer::start(folder)
 }
 
 #[test]
 fn nothing_outlives_a_call() {
-    let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
+    let mut server = StdioServer::start(&Folder::with("hostile.wasm", hostile()));
     for n in 0..1000 {
         assert_eq!(server.text("count", json!({})), "1", "call {n}");
     }
@@ -25,8 +25,9 @@ fn nothing_outlives_a_call() {
 fn the_environment_is_empty_but_for_what_is_granted() {
     let folder = Folder::with("hostile.wasm", hostile());
     let serve = || {
-        let command = Toolbay::new(&folder).args(["serve"]).env("TEST_OPEN", "an open word").env("TEST_SECRET", "hush");
-        Server::run(command).initialized("2025-11-25")
+        let command =
+            ToolbayCommand::new(&folder).args(["serve"]).env("TEST_OPEN", "an open word").env("TEST_SECRET", "hush");
+        StdioServer::run(command).with_handshake("2025-11-25")
     };
     assert_eq!(serve().text("environment", json!({})), "[] []");
     folder.put("hostile.toml", "[permissions]\nenvironment = [\"TEST_OPEN\", \"TEST_ABSENT\"]");
@@ -35,7 +36,7 @@ fn the_environment_is_empty_but_for_what_is_granted() {
 
 #[test]
 fn there_are_no_files_and_no_network_without_a_grant() {
-    let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
+    let mut server = StdioServer::start(&Folder::with("hostile.wasm", hostile()));
     for path in ["/etc/passwd", "plugins", ".", "/", "/proc/self/environ", "/dev/null"] {
         let (kind, text) = server.failure("read_file", json!({"path": path}));
         assert_eq!(kind, "none");
@@ -57,14 +58,14 @@ fn configuration_reaches_the_plugin() {
 
 /// A folder `data/` with a file in it, and links that lead out of it, to `secret`.
 fn data(folder: &Folder) {
-    fs::create_dir_all(folder.beside("data/deep")).unwrap();
-    fs::write(folder.beside("secret"), "hush").unwrap();
-    fs::write(folder.beside("data/file"), "hello").unwrap();
-    symlink("file", folder.beside("data/inside")).unwrap();
-    symlink("../secret", folder.beside("data/outside")).unwrap();
-    symlink(folder.beside("secret"), folder.beside("data/absolute")).unwrap();
-    symlink("..", folder.beside("data/up")).unwrap();
-    symlink("../../secret", folder.beside("data/deep/outside")).unwrap();
+    fs::create_dir_all(folder.sibling_path("data/deep")).unwrap();
+    fs::write(folder.sibling_path("secret"), "hush").unwrap();
+    fs::write(folder.sibling_path("data/file"), "hello").unwrap();
+    symlink("file", folder.sibling_path("data/inside")).unwrap();
+    symlink("../secret", folder.sibling_path("data/outside")).unwrap();
+    symlink(folder.sibling_path("secret"), folder.sibling_path("data/absolute")).unwrap();
+    symlink("..", folder.sibling_path("data/up")).unwrap();
+    symlink("../../secret", folder.sibling_path("data/deep/outside")).unwrap();
 }
 
 const WAYS_OUT: [&str; 8] = [
@@ -94,9 +95,9 @@ fn a_read_only_mount_can_only_be_read() {
     for path in ["/data/file", "/data/new", "/data/outside", "/data/../new"] {
         server.failure("write_file", json!({"path": path, "text": "overwritten"}));
     }
-    assert_eq!(fs::read_to_string(folder.beside("data/file")).unwrap(), "hello");
-    assert_eq!(fs::read_to_string(folder.beside("secret")).unwrap(), "hush");
-    assert!(!folder.beside("data/new").exists() && !folder.beside("new").exists());
+    assert_eq!(fs::read_to_string(folder.sibling_path("data/file")).unwrap(), "hello");
+    assert_eq!(fs::read_to_string(folder.sibling_path("secret")).unwrap(), "hush");
+    assert!(!folder.sibling_path("data/new").exists() && !folder.sibling_path("new").exists());
 }
 
 #[test]
@@ -108,13 +109,13 @@ fn a_read_write_mount_allows_no_access_outside_of_it() {
         "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read-write\"",
     );
     assert_eq!(server.text("write_file", json!({"path": "/data/new", "text": "fresh"})), "written");
-    assert_eq!(fs::read_to_string(folder.beside("data/new")).unwrap(), "fresh");
+    assert_eq!(fs::read_to_string(folder.sibling_path("data/new")).unwrap(), "fresh");
     // The next call, a new instance, finds the file.
     assert_eq!(server.text("read_file", json!({"path": "/data/new"})), "fresh");
     for path in WAYS_OUT {
         server.failure("write_file", json!({"path": path, "text": "overwritten"}));
     }
-    assert_eq!(fs::read_to_string(folder.beside("secret")).unwrap(), "hush");
+    assert_eq!(fs::read_to_string(folder.sibling_path("secret")).unwrap(), "hush");
 }
 
 #[test]
@@ -124,23 +125,23 @@ fn a_missing_mount_fails_the_call_with_a_reason() {
     let mut server = server_with_grant(&folder, grant);
     let (_, text) = server.failure("count", json!({}));
     assert_eq!(text, "cannot mount the folder ../nowhere at /data: it does not exist (hostile.toml:3)");
-    fs::write(folder.beside("nowhere"), "a file").unwrap();
+    fs::write(folder.sibling_path("nowhere"), "a file").unwrap();
     let (_, text) = server.failure("count", json!({}));
     assert_eq!(text, "cannot mount the folder ../nowhere at /data: it is not a folder (hostile.toml:3)");
-    fs::remove_file(folder.beside("nowhere")).unwrap();
-    fs::create_dir(folder.beside("nowhere")).unwrap();
+    fs::remove_file(folder.sibling_path("nowhere")).unwrap();
+    fs::create_dir(folder.sibling_path("nowhere")).unwrap();
     assert_eq!(server.text("count", json!({})), "1");
 }
 
 #[test]
 fn what_a_guest_prints_never_reaches_the_client() {
     let folder = Folder::with("hostile.wasm", hostile());
-    let mut server = Server::configured(&folder, "log = \"toolbay=debug\"");
+    let mut server = StdioServer::start_with_config(&folder, "log = \"toolbay=debug\"");
     for _ in 0..10 {
         // Each line from the server must be a response or a notification.
         assert_eq!(server.text("forge_stdout", json!({})), "done");
     }
     server.log.wait_for("forged");
-    let (said, _) = server.end();
+    let (said, _) = server.stop();
     assert!(said.iter().all(|message| !message.to_string().contains("forged")), "{said:?}");
 }

@@ -3,7 +3,7 @@
 //! names it.
 
 use crate::pages::has_test;
-use crate::support::{Folder, Tiny, Toolbay};
+use crate::support::{Folder, TinyComponent, ToolbayCommand};
 
 /// A table of a grant or of the configuration.
 struct Table {
@@ -322,14 +322,14 @@ const TABLES: &[Table] = &[
 
 /// What the operator is told of this line in a table.
 fn said(table: &Table, line: &str) -> String {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let text = format!("{}{line}\n", table.head);
     if table.configures {
-        folder.configure(&text);
+        folder.write_config(&text);
     } else {
         folder.put("a.toml", text);
     }
-    let outcome = Toolbay::new(&folder).args(["list"]).run();
+    let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
     assert_eq!(outcome.code, if table.configures { 64 } else { 0 }, "{outcome}");
     format!("{}{}", outcome.stdout, outcome.stderr)
 }
@@ -371,8 +371,8 @@ fn a_typo_in_a_key_is_an_error_with_its_place_and_the_nearest_key() {
 #[test]
 fn the_keys_of_config_are_the_operators_own() {
     assert!(has_test("isolation::configuration_reaches_the_plugin"), "it also asks for a key that is not there");
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     folder.put("a.toml", "[config]\nq_q_q_q_q = 1\n");
-    let outcome = Toolbay::new(&folder).args(["list"]).run();
+    let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
     assert!(outcome.code == 0 && outcome.stdout.contains("q_q_q_q_q"), "{outcome}");
 }

@@ -2,16 +2,16 @@
 
 use serde_json::json;
 
-use crate::support::{Folder, Server, Toolbay, net, web};
+use crate::support::{Folder, StdioServer, ToolbayCommand, net, web};
 
 /// A server that learns.
-fn learning(folder: &Folder) -> Server {
-    let revision = toolbay_testkit::revision::SESSION;
-    Server::run(Toolbay::new(folder).args(["serve", "--learn"])).initialized(revision)
+fn learning(folder: &Folder) -> StdioServer {
+    let revision = toolbay_testkit::revision::NEWEST_SESSION_REVISION;
+    StdioServer::run(ToolbayCommand::new(folder).args(["serve", "--learn"])).with_handshake(revision)
 }
 
 fn proposed(folder: &Folder, plugin: &str) -> String {
-    std::fs::read_to_string(folder.plugins().join(format!("{plugin}.toml.proposed"))).unwrap()
+    std::fs::read_to_string(folder.plugin_folder().join(format!("{plugin}.toml.proposed"))).unwrap()
 }
 
 #[test]
@@ -30,17 +30,17 @@ fn what_is_denied_is_proposed_and_allowed_once_the_operator_renames_it() {
     assert!(text.contains("http = [\"http://127.0.0.1:9\"]\nnetwork_private = [\"127.0.0.1\"]\n"), "{text}");
     // It is no grant, and no file that anybody would have to explain.
     assert_eq!(server.text("try_to_send", json!({"url": url})), "The request is denied.");
-    let listed = Toolbay::new(&folder).args(["list"]).run().stdout;
+    let listed = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
     assert!(!listed.contains("proposed") && !listed.contains("HTTP requests"), "{listed}");
-    let plugins = folder.plugins();
+    let plugins = folder.plugin_folder();
     std::fs::rename(plugins.join("web.toml.proposed"), plugins.join("web.toml")).unwrap();
     // Nobody listens there, which is another error.
-    server.until("the grant applies", |server| {
+    server.wait_until("the grant applies", |server| {
         server.text("try_to_send", json!({"url": url})) != "The request is denied."
     });
     // What comes later is added to what there is now.
     server.text("try_to_send", json!({"url": "https://b.example.com/"}));
-    server.until("the next proposal is written", |server| {
+    server.wait_until("the next proposal is written", |server| {
         server.result("ping", json!({}));
         plugins.join("web.toml.proposed").exists()
     });
@@ -69,12 +69,13 @@ fn each_plugin_has_its_own_proposal_and_a_name_without_a_port_is_a_hint() {
 #[test]
 fn nothing_is_written_without_it() {
     let folder = Folder::with("web.wasm", web());
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("send");
     server.text("try_to_send", json!({"url": "https://a.example.com"}));
     server.log.wait_for("denied: ");
     drop(server);
-    let mut names: Vec<_> = std::fs::read_dir(folder.plugins()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    let mut names: Vec<_> =
+        std::fs::read_dir(folder.plugin_folder()).unwrap().map(|e| e.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["web.wasm"]);
 }
@@ -82,9 +83,9 @@ fn nothing_is_written_without_it() {
 #[test]
 fn a_guest_chooses_neither_the_file_nor_its_text() {
     let folder = Folder::with("web.wasm", web());
-    let victim = folder.beside("victim");
+    let victim = folder.sibling_path("victim");
     std::fs::write(&victim, "precious").unwrap();
-    std::os::unix::fs::symlink(&victim, folder.plugins().join("web.toml.proposed")).unwrap();
+    std::os::unix::fs::symlink(&victim, folder.plugin_folder().join("web.toml.proposed")).unwrap();
     let mut server = learning(&folder);
     server.wait_for_tool("send");
     for url in [
@@ -105,15 +106,15 @@ fn a_guest_chooses_neither_the_file_nor_its_text() {
     assert!(text.len() < 64 << 10 && text.contains("# The plugin was denied more than is listed here."), "{text}");
     assert!(!text.contains("mounts") && !text.contains("passwd") && !text.contains('\u{1b}'), "{text}");
     folder.put("web.toml", text);
-    let listed = Toolbay::new(&folder).args(["list"]).run().stdout;
+    let listed = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
     assert!(listed.contains("web  ready") && !listed.contains("mount"), "it is a valid grant: {listed}");
 }
 
 #[test]
 fn it_is_refused_where_strangers_can_ask() {
     let folder = Folder::with("web.wasm", web());
-    folder.configure("[http]\nanonymous = true\nhosts = [\"a\"]");
-    let open = Toolbay::new(&folder).args(["serve", "--learn", "--http", "0.0.0.0:0"]).run();
+    folder.write_config("[http]\nanonymous = true\nhosts = [\"a\"]");
+    let open = ToolbayCommand::new(&folder).args(["serve", "--learn", "--http", "0.0.0.0:0"]).run();
     assert_eq!(open.code, 64, "{open}");
     let said =
         "--learn: expected standard input and output or a loopback address such as 127.0.0.1:8931, not 0.0.0.0:0";

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use toolbay_model::Limits;
 
-use crate::support::{Folder, Server, Tiny, hostile};
+use crate::support::{Folder, StdioServer, TinyComponent, hostile};
 
 /// A guest that reaches a limit.
 struct Case {
@@ -32,7 +32,7 @@ impl Case {
         Self { id, tight, roomy, component: hostile(), tool, arguments }
     }
 
-    fn tiny(id: &'static str, tight: &'static str, roomy: &'static str, component: Tiny) -> Self {
+    fn tiny(id: &'static str, tight: &'static str, roomy: &'static str, component: TinyComponent) -> Self {
         Self { id, tight, roomy, component: component.build(), tool: "a", arguments: json!({}) }
     }
 
@@ -54,42 +54,42 @@ fn cases() -> Vec<Case> {
         Case::hostile("handles", "20", "1_000", "hold_open", json!({"path": "/gate/file", "n": 50})),
         Case::tiny("random", "\"1KiB\"", "\"64KiB\"", random(1025)),
         Case::tiny("table_elements", "100", "101", grows_a_table(101)),
-        Case::tiny("memories", "2", "3", Tiny::new(&["a"]).core("(memory 1) (memory 1)")),
-        Case::tiny("instances", "1", "2", Tiny::new(&["a"])),
+        Case::tiny("memories", "2", "3", TinyComponent::new(&["a"]).with_core_items("(memory 1) (memory 1)")),
+        Case::tiny("instances", "1", "2", TinyComponent::new(&["a"])),
     ]
 }
 
 /// A component that requests `length` bytes of random data.
-fn random(length: u64) -> Tiny {
-    Tiny::new(&["a"])
-        .imports(
+fn random(length: u64) -> TinyComponent {
+    TinyComponent::new(&["a"])
+        .with_imports(
             r#"(import "wasi:random/random@0.2.0" (instance $random
                  (export "get-random-bytes" (func (param "len" u64) (result (list u8))))))
                (alias export $random "get-random-bytes" (func $bytes))
                (core func $import (canon lower (func $bytes) (memory $memory) (realloc $realloc)))"#,
         )
-        .core(r#"(import "host" "import" (func $bytes (param i64 i32)))"#)
+        .with_core_items(r#"(import "host" "import" (func $bytes (param i64 i32)))"#)
         .before_call(&format!("(call $bytes (i64.const {length}) (i32.const 8))"))
 }
 
-fn grows_a_table(size: u32) -> Tiny {
-    Tiny::new(&["a"]).core("(table $table 1 funcref)").before_call(&format!(
+fn grows_a_table(size: u32) -> TinyComponent {
+    TinyComponent::new(&["a"]).with_core_items("(table $table 1 funcref)").before_call(&format!(
         "(if (i32.eq (table.grow $table (ref.null func) (i32.const {})) (i32.const -1)) (then unreachable))",
         size - 1
     ))
 }
 
-fn with_grants(value: fn(&Case) -> &'static str) -> (Server, Vec<Case>) {
+fn with_grants(value: fn(&Case) -> &'static str) -> (StdioServer, Vec<Case>) {
     let folder = Folder::new();
-    let gate = folder.gate();
-    std::fs::write(folder.beside("gate/file"), "").unwrap();
+    let gate = folder.create_gate();
+    std::fs::write(folder.sibling_path("gate/file"), "").unwrap();
     let cases = cases();
     for case in &cases {
         let grant = format!("prefix = \"{}\"\n{gate}[limits]\n{} = {}", case.id, case.id, value(case));
         folder.put(&format!("{}.toml", case.id), grant);
         folder.put(&format!("{}.wasm", case.id), &case.component);
     }
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     for case in &cases {
         server.wait_for_tool(&format!("{}_{}", case.id, case.tool));
     }
@@ -132,7 +132,7 @@ fn messages_beyond_the_log_limit_are_dropped_and_counted() {
     folder.put("tight.toml", "prefix = \"tight\"\n[limits]\nlog = \"1KiB\"");
     folder.put("roomy.wasm", hostile());
     folder.put("roomy.toml", "prefix = \"roomy\"\n[limits]\nlog = \"8MiB\"");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     for id in ["tight", "roomy"] {
         server.wait_for_tool(&format!("{id}_log_flood"));
         let result = server.call(&format!("{id}_log_flood"), json!({"n": 200}));
@@ -155,12 +155,12 @@ fn the_grant_raises_every_limit() {
 #[test]
 fn every_default_limit_holds() {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("hostile.toml", folder.gate() + "[limits]\noversize = \"error\"\n");
+    folder.put("hostile.toml", folder.create_gate() + "[limits]\noversize = \"error\"\n");
     folder.put("random.wasm", random(65_537).build());
     folder.put("table.wasm", grows_a_table(20_001).build());
     folder.put("table.toml", "prefix = \"table\"");
-    std::fs::write(folder.beside("gate/file"), "").unwrap();
-    let mut server = Server::start(&folder);
+    std::fs::write(folder.sibling_path("gate/file"), "").unwrap();
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("count");
     server.wait_for_tool("table_a");
     let calls = [
@@ -189,7 +189,7 @@ fn every_default_limit_holds() {
 fn a_deadline_ends_a_call_that_waits_in_the_host() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\ntimeout = \"50ms\"");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     let (kind, text) = server.failure("sleep_hour", json!({}));
     assert_eq!(kind, "deadline");
     assert_eq!(text, "The tool did not finish within 50ms (to allow more, raise limits.timeout).");
@@ -200,11 +200,11 @@ fn a_deadline_ends_a_call_that_waits_in_the_host() {
 fn all_memories_of_a_component_count_together() {
     let folder = Folder::new();
     // Three memories of 1 MiB and one page, with a limit of 3.5 MiB.
-    folder.put("a.wasm", Tiny::new(&["a"]).core("(memory 16) (memory 16) (memory 16)").build());
+    folder.put("a.wasm", TinyComponent::new(&["a"]).with_core_items("(memory 16) (memory 16) (memory 16)").build());
     folder.put("a.toml", "[limits]\nmemory = \"3500KiB\"");
-    folder.put("b.wasm", Tiny::new(&["b"]).core("(memory 16) (memory 16) (memory 25)").build());
+    folder.put("b.wasm", TinyComponent::new(&["b"]).with_core_items("(memory 16) (memory 16) (memory 25)").build());
     folder.put("b.toml", "[limits]\nmemory = \"3500KiB\"");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a", "b"]);
     assert_eq!(server.text("a", json!({})), "fine");
     let (kind, text) = server.failure("b", json!({}));
@@ -220,7 +220,7 @@ fn log_lines_past_the_limit_are_dropped() {
     folder.put("tight.toml", "prefix = \"tight\"\n[limits]\nlog = \"4KiB\"");
     folder.put("roomy.wasm", hostile());
     folder.put("roomy.toml", "prefix = \"roomy\"\n[limits]\nlog = \"1MiB\"");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.text("tight_log_flood", json!({"n": 100}));
     server.text("roomy_log_flood", json!({"n": 100}));
     server.log.wait_for("line 99 ");
@@ -236,13 +236,13 @@ fn log_lines_past_the_limit_are_dropped() {
 #[test]
 fn concurrency_bounds_the_calls_of_a_plugin_alone() {
     let folder = Folder::with("one.wasm", hostile());
-    folder.put("one.toml", format!("prefix = \"one\"\n{}[limits]\nconcurrency = 1", folder.gate()));
+    folder.put("one.toml", format!("prefix = \"one\"\n{}[limits]\nconcurrency = 1", folder.create_gate()));
     folder.put("two.wasm", hostile());
-    folder.put("two.toml", format!("prefix = \"two\"\n{}[limits]\nconcurrency = 2", folder.gate()));
-    let mut server = Server::configured(&folder, "[server]\nwaiting = 0\nqueue_wait = \"50ms\"");
+    folder.put("two.toml", format!("prefix = \"two\"\n{}[limits]\nconcurrency = 2", folder.create_gate()));
+    let mut server = StdioServer::start_with_config(&folder, "[server]\nwaiting = 0\nqueue_wait = \"50ms\"");
     let mut waiting = Vec::new();
     for tool in ["one_wait_for_gate", "two_wait_for_gate"] {
-        waiting.push(server.begin_with_progress(tool, json!({})));
+        waiting.push(server.start_call_with_progress(tool, json!({})));
         server.notification("notifications/progress");
     }
     let (kind, text) = server.failure("one_count", json!({}));
@@ -256,7 +256,7 @@ fn concurrency_bounds_the_calls_of_a_plugin_alone() {
     assert_eq!(server.text("two_count", json!({})), "1");
     folder.open_gate();
     for id in waiting {
-        server.finish(id);
+        server.finish_call(id);
     }
     assert_eq!(server.text("one_count", json!({})), "1");
 }

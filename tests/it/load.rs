@@ -5,7 +5,7 @@ use std::time::Duration;
 use toolbay_load::{Group, Server, Until, Via, Work};
 use toolbay_testkit::guests::guest;
 
-use crate::support::{Folder, Toolbay};
+use crate::support::{Folder, ToolbayCommand};
 
 /// Callers without a pause, and one with it beside calls that compute.
 fn calls(server: &mut Server) {
@@ -26,10 +26,10 @@ fn calls(server: &mut Server) {
 fn every_answer_is_seen_in_each_way_to_reach_a_server() {
     let folder = Folder::with("echo.wasm", guest("echo").unwrap());
     // Over HTTP, a minute has 120 calls by default.
-    folder.configure("[rate_limit]\ncalls = 10_000\nper = \"1s\"\n");
+    folder.write_config("[rate_limit]\ncalls = 10_000\nper = \"1s\"\n");
     let launch = |address: Option<std::net::SocketAddr>| {
         let arguments = address.map(|address| ["--http".to_owned(), address.to_string()]);
-        Toolbay::new(&folder).args(["serve"]).args(arguments.into_iter().flatten()).into_parts().0
+        ToolbayCommand::new(&folder).args(["serve"]).args(arguments.into_iter().flatten()).into_parts().0
     };
     let listed = |tools: &[String]| tools.iter().any(|tool| tool == "echo");
     let mut server = Server::start(&launch, Via::Stdio).unwrap();
@@ -46,7 +46,7 @@ fn every_answer_is_seen_in_each_way_to_reach_a_server() {
 #[test]
 fn a_wrong_answer_ends_a_measurement() {
     let folder = Folder::with("echo.wasm", guest("echo").unwrap());
-    let launch = |_: Option<std::net::SocketAddr>| Toolbay::new(&folder).args(["serve"]).into_parts().0;
+    let launch = |_: Option<std::net::SocketAddr>| ToolbayCommand::new(&folder).args(["serve"]).into_parts().0;
     let mut server = Server::start(&launch, Via::Stdio).unwrap();
     server.until_listed(|tools| !tools.is_empty()).unwrap();
     let nobody = Work::echo_of("nobody", 64);

@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::hostile::exports;
-use crate::support::{Folder, Server, Tiny, Tool};
+use crate::support::{Folder, StdioServer, TinyComponent, TinyTool};
 
 /// Longest time until a ping is answered, on a machine that also compiles and runs other tests.
 const PROMPT: Duration = Duration::from_secs(4);
 
 /// Puts a plugin into the folder of a running server, and sends one ping after the other until the log has this line.
 fn pings_until(plugin: &[u8], line: &str) {
-    let folder = Folder::with("echo.wasm", Tiny::new(&["echo"]).build());
-    let mut server = Server::start(&folder);
+    let folder = Folder::with("echo.wasm", TinyComponent::new(&["echo"]).build());
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("echo");
     folder.put("large.wasm", plugin);
-    server.until(line, |server| {
+    server.wait_until(line, |server| {
         let began = Instant::now();
         server.result("ping", json!({}));
         assert!(began.elapsed() < PROMPT, "a ping took {:?}: {}", began.elapsed(), server.log.text());
@@ -64,11 +64,15 @@ fn types_that_many_functions_share_are_read_as_long_as_they_fit() {
 #[test]
 fn what_a_plugin_says_of_its_tools_is_bounded_by_describe_size() {
     let description = "x".repeat(5 << 20);
-    let large = || Tiny::of(vec![Tool { description: Some(description.clone()), ..Tool::new("a") }]).build();
-    let refused = Server::start(&Folder::with("large.wasm", large()));
+    let large = || {
+        TinyComponent::with_tools(vec![TinyTool { description: Some(description.clone()), ..TinyTool::new("a") }])
+            .build()
+    };
+    let refused = StdioServer::start(&Folder::with("large.wasm", large()));
     let line = refused.log.wait_for("WARN refused: ");
     assert!(line.contains("larger than 4.0 MiB in total (to allow more, raise describe.size)"), "{line}");
-    let mut server = Server::configured(&Folder::with("large.wasm", large()), "[describe]\nsize = \"6MiB\"");
+    let mut server =
+        StdioServer::start_with_config(&Folder::with("large.wasm", large()), "[describe]\nsize = \"6MiB\"");
     server.wait_for_tool("a");
     assert_eq!(server.tools()[0]["description"].as_str().map(str::len), Some(5 << 20));
 }
@@ -77,10 +81,10 @@ fn what_a_plugin_says_of_its_tools_is_bounded_by_describe_size() {
 fn a_page_of_the_list_ends_after_four_megabytes() {
     let folder = Folder::new();
     for name in ["a", "b", "c"] {
-        let tool = Tool { description: Some("x".repeat(3 << 19)), ..Tool::new(name) };
-        folder.put(&format!("{name}.wasm"), Tiny::of(vec![tool]).build());
+        let tool = TinyTool { description: Some("x".repeat(3 << 19)), ..TinyTool::new(name) };
+        folder.put(&format!("{name}.wasm"), TinyComponent::with_tools(vec![tool]).build());
     }
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a", "b", "c"]);
     let first = server.result("tools/list", json!({}));
     let names = |page: &serde_json::Value| {

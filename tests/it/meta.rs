@@ -13,19 +13,20 @@ struct Client<'a> {
 
 impl<'a> Client<'a> {
     fn of(server: &'a HttpServer, revision: &str) -> Self {
-        let session = (revision != MODERN).then(|| server.session_declaring(revision, capabilities(), &[]));
+        let session =
+            (revision != MODERN).then(|| server.start_session_with_capabilities(revision, capabilities(), &[]));
         Self { server, session }
     }
 
     /// The first message that answers a request.
     fn first(&self, method: &str, mut params: Value) -> Value {
         let mut response = if let Some(session) = &self.session {
-            session.ask(method, params)
+            session.request(method, params)
         } else {
             params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": capabilities()});
-            self.server.stateless(MODERN, method, params, &[])
+            self.server.post_stateless_in(MODERN, method, params, &[])
         };
-        if response.is_stream() { response.next().unwrap() } else { response.answer() }
+        if response.is_stream() { response.next_message().unwrap() } else { response.response_message() }
     }
 
     fn result(&self, method: &str, params: Value) -> Value {
@@ -71,13 +72,13 @@ fn is_clean(result: &Value) {
 fn served() -> HttpServer {
     let folder = Folder::with("server.wasm", own_server("server"));
     folder.put("server.toml", "[tools.add]\ntask_support = \"optional\"\n");
-    HttpServer::start(&folder).ready()
+    HttpServer::start(&folder).wait_until_ready()
 }
 
 #[test]
 fn no_plugin_sets_a_reserved_member_in_any_revision() {
     let server = served();
-    let mut revisions = server.with_sessions();
+    let mut revisions = server.session_revisions();
     revisions.push(MODERN.to_owned());
     for revision in &revisions {
         let client = Client::of(&server, revision);
@@ -113,7 +114,7 @@ fn no_plugin_sets_a_reserved_member_in_any_revision() {
 #[test]
 fn a_question_of_a_plugin_has_no_reserved_member_and_asks_for_no_task() {
     let server = served();
-    let revisions = server.with_sessions().into_iter().filter(|revision| revision.as_str() >= "2025-06-18");
+    let revisions = server.session_revisions().into_iter().filter(|revision| revision.as_str() >= "2025-06-18");
     for revision in revisions.chain([MODERN.to_owned()]) {
         let first = Client::of(&server, &revision).first("tools/call", json!({"name": "ask"}));
         let params = match first.get("method") {
@@ -132,7 +133,7 @@ fn a_question_of_a_plugin_has_no_reserved_member_and_asks_for_no_task() {
 #[test]
 fn a_task_belongs_to_the_server() {
     let server = served();
-    let session = server.session("2025-11-25");
+    let session = server.start_session("2025-11-25");
     let call = json!({"name": "add", "arguments": {"a": 1, "b": 2}, "task": {}});
     let created = session.result("tools/call", call);
     let id = &created["task"]["taskId"];

@@ -10,7 +10,9 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use self::exposition::Exposition;
-use crate::support::{DEADLINE, Folder, HttpServer, Tiny, failure, hostile, hostile_version, text, web};
+use crate::support::{
+    DEADLINE, Folder, HttpServer, TinyComponent, error_kind_and_text, hostile, hostile_version, result_text, web,
+};
 
 /// No call of a test is one too many.
 const RATES: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[client_rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
@@ -29,7 +31,7 @@ fn plain(server: &HttpServer) -> String {
 }
 
 fn call(server: &HttpServer, tool: &str, arguments: Value) -> Value {
-    server.modern("tools/call", json!({"name": tool, "arguments": arguments}), &[]).answer()
+    server.post_stateless("tools/call", json!({"name": tool, "arguments": arguments}), &[]).response_message()
 }
 
 fn calls(metrics: &Exposition, tool: &str, outcome: &str) -> u64 {
@@ -55,7 +57,7 @@ fn server() -> HttpServer {
                  [tools.loop_forever.limits]\ntimeout = \"1m\"\nfuel = 1_000_000_000_000\n";
     folder.put("hostile.toml", grant);
     folder.put("web.wasm", web());
-    HttpServer::configured(&folder, RATES).ready()
+    HttpServer::start_with_config(&folder, RATES).wait_until_ready()
 }
 
 #[test]
@@ -64,7 +66,7 @@ fn every_call_counts_by_its_tool_and_how_it_ended() {
     let none = scrape(&server);
     assert_eq!(none.samples("toolbay_calls_total").count(), 0);
     for _ in 0..3 {
-        assert_eq!(text(&call(&server, "echo", json!({"text": "hello"}))["result"]), "hello");
+        assert_eq!(result_text(&call(&server, "echo", json!({"text": "hello"}))["result"]), "hello");
     }
     let ended = [
         ("fail", json!({}), "failed"),
@@ -76,14 +78,14 @@ fn every_call_counts_by_its_tool_and_how_it_ended() {
         ("hoard", json!({}), "memory"),
     ];
     for (tool, arguments, kind) in &ended {
-        let (said, _) = failure(&call(&server, tool, arguments.clone())["result"]);
+        let (said, _) = error_kind_and_text(&call(&server, tool, arguments.clone())["result"]);
         // What a plugin says itself has no kind for clients.
         assert_eq!(said, if *kind == "failed" { "none" } else { kind }, "{tool}");
     }
     // Another name for what nobody knows would be a label that a client chooses.
     assert!(call(&server, "nobody_knows_it", json!({}))["error"].is_object());
     let denied = call(&server, "try_to_send", json!({"url": "https://evil.example/"}));
-    assert!(text(&denied["result"]).contains("denied"));
+    assert!(result_text(&denied["result"]).contains("denied"));
     let metrics = scrape(&server);
     assert_eq!(calls(&metrics, "echo", "ok"), 3);
     for (tool, _, kind) in &ended {
@@ -109,9 +111,9 @@ fn every_call_counts_by_its_tool_and_how_it_ended() {
 fn a_call_that_is_cancelled_counts_and_what_runs_and_waits_is_seen() {
     let folder = Folder::with("hostile.wasm", hostile());
     let limits = "[limits]\ntimeout = \"1m\"\nfuel = 1_000_000_000_000\n";
-    folder.put("hostile.toml", format!("{limits}concurrency = 1\n{}", folder.gate()));
-    let server = HttpServer::configured(&folder, &format!("{RATES}\n[server]\nwaiting = 0")).ready();
-    let begin = || server.modern("tools/call", progressing("wait_for_gate"), &[]);
+    folder.put("hostile.toml", format!("{limits}concurrency = 1\n{}", folder.create_gate()));
+    let server = HttpServer::start_with_config(&folder, &format!("{RATES}\n[server]\nwaiting = 0")).wait_until_ready();
+    let begin = || server.post_stateless("tools/call", progressing("wait_for_gate"), &[]);
     let running = begin();
     until(&server, "one runs", |metrics| metrics.count("toolbay_calls_running", &[]) == 1);
     std::thread::scope(|threads| {
@@ -120,11 +122,11 @@ fn a_call_that_is_cancelled_counts_and_what_runs_and_waits_is_seen() {
         assert!(metrics.value("toolbay_memory_reserved_bytes", &[]) > 0.0);
         // What is counted of HTTP is read a moment before what is counted of calls.
         until(&server, "both are open", |metrics| metrics.count("toolbay_http_requests", &[]) >= 2);
-        running.hang_up();
+        running.close();
         let metrics = until(&server, "one was cancelled", |metrics| calls(metrics, "wait_for_gate", "cancelled") == 1);
         assert_eq!(calls(&metrics, "wait_for_gate", "ok"), 0);
         folder.open_gate();
-        assert!(waiting.join().unwrap().answer()["result"].is_object());
+        assert!(waiting.join().unwrap().response_message()["result"].is_object());
     });
     let metrics = scrape(&server);
     assert_eq!(calls(&metrics, "wait_for_gate", "ok"), 1);
@@ -139,14 +141,14 @@ fn progressing(tool: &str) -> Value {
 
 #[test]
 fn calls_that_were_rejected_count_as_calls_of_their_tool() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
-    let server = HttpServer::configured(
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    let server = HttpServer::start_with_config(
         &folder,
         "[client_rate_limit]\ncalls = 1\nper = \"1h\"\n[rate_limit]\ncalls = 9\nper = \"1h\"",
     );
-    let server = server.ready();
+    let server = server.wait_until_ready();
     call(&server, "a", json!({}));
-    assert_eq!(failure(&call(&server, "a", json!({}))["result"]).0, "rate");
+    assert_eq!(error_kind_and_text(&call(&server, "a", json!({}))["result"]).0, "rate");
     let metrics = scrape(&server);
     assert_eq!((calls(&metrics, "a", "ok"), calls(&metrics, "a", "rate")), (1, 1));
     assert_eq!(metrics.count("toolbay_limits_reached_total", &[("limit", "client_rate_limit")]), 1);
@@ -186,10 +188,10 @@ fn values_only_grow_and_both_formats_say_the_same() {
 fn prompts_and_resources_count_under_names_that_no_tool_has() {
     let folder = Folder::with("library.wasm", crate::support::library());
     for (of, name) in [("beside.prompts", "greet.md"), ("beside.resources", "note.txt")] {
-        std::fs::create_dir_all(folder.path(of)).unwrap();
-        std::fs::write(folder.path(of).join(name), "Hello.").unwrap();
+        std::fs::create_dir_all(folder.plugin_path(of)).unwrap();
+        std::fs::write(folder.plugin_path(of).join(name), "Hello.").unwrap();
     }
-    let server = HttpServer::configured(&folder, RATES).ready();
+    let server = HttpServer::start_with_config(&folder, RATES).wait_until_ready();
     let resources = server.result("resources/list", json!({}));
     let uri = resources["resources"].as_array().unwrap().iter().map(|one| one["uri"].as_str().unwrap());
     let uri = uri.into_iter().find(|uri| uri.ends_with("note.txt")).unwrap().to_owned();
@@ -204,9 +206,9 @@ fn prompts_and_resources_count_under_names_that_no_tool_has() {
 
 #[test]
 fn the_catalog_is_counted_as_it_changes() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a", "b"]).build());
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a", "b"]).build());
     folder.put("bad.wasm", b"\0asm no component");
-    let server = HttpServer::configured(&folder, "[compile]\nstore = \"store\"").ready();
+    let server = HttpServer::start_with_config(&folder, "[compile]\nstore = \"store\"").wait_until_ready();
     let begun = until(&server, "the bad one is refused", |metrics| {
         metrics.count("toolbay_plugins", &[("status", "refused")]) == 1
     });
@@ -223,7 +225,7 @@ fn the_catalog_is_counted_as_it_changes() {
     call(&server, "a", json!({}));
     call(&server, "b", json!({}));
     // Another version, in which one tool is missing: its counts are gone, and those of the other one go on.
-    folder.put("a.wasm", Tiny::new(&["a"]).answer("other").build());
+    folder.put("a.wasm", TinyComponent::new(&["a"]).with_text("other").build());
     let after = until(&server, "b is gone", |metrics| of(metrics, "toolbay_offered", "kind", "tool") == 1);
     assert_eq!((calls(&after, "a", "ok"), calls(&after, "b", "ok")), (1, 0));
     assert_eq!(after.samples("toolbay_calls_total").count(), 1);
@@ -235,7 +237,7 @@ fn the_catalog_is_counted_as_it_changes() {
     assert_eq!(of(&gone, "toolbay_plugin_changes_total", "change", "removed"), 1);
     assert!(gone.samples("toolbay_calls_total").next().is_none());
     // The same file again is in the compile cache.
-    folder.put("a.wasm", Tiny::new(&["a"]).answer("other").build());
+    folder.put("a.wasm", TinyComponent::new(&["a"]).with_text("other").build());
     let back = until(&server, "a is back", |metrics| of(metrics, "toolbay_offered", "kind", "tool") == 1);
     assert!(of(&back, "toolbay_compile_cache_lookups_total", "result", "hit") >= 1);
     assert_eq!(back.count("toolbay_compiles_total", &[("result", "ok")]), 2);
@@ -245,8 +247,8 @@ fn the_catalog_is_counted_as_it_changes() {
 fn the_server_is_counted_too() {
     let folder = Folder::with("hostile.wasm", hostile_version(3));
     let config = "[audit]\nfolder = \"log\"\n[state]\nfolder = \"kept\"\n";
-    let server = HttpServer::configured(&folder, &format!("{RATES}{config}")).ready();
-    let _sessions = ["2025-11-25", "2025-06-18"].map(|revision| server.session(revision).id.clone());
+    let server = HttpServer::start_with_config(&folder, &format!("{RATES}{config}")).wait_until_ready();
+    let _sessions = ["2025-11-25", "2025-06-18"].map(|revision| server.start_session(revision).id.clone());
     let metrics = scrape(&server);
     assert_eq!(metrics.count("toolbay_sessions", &[]), 2);
     assert!(metrics.count("toolbay_http_connections", &[]) >= 1);
@@ -263,8 +265,8 @@ fn the_server_is_counted_too() {
 fn a_plugin_with_thousands_of_tools_makes_a_thousand_series_and_no_more() {
     let names: Vec<String> = (0..2_000).map(|n| format!("tool-{n:04}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let folder = Folder::with("many.wasm", Tiny::new(&names).build());
-    let server = HttpServer::configured(&folder, RATES).ready();
+    let folder = Folder::with("many.wasm", TinyComponent::new(&names).build());
+    let server = HttpServer::start_with_config(&folder, RATES).wait_until_ready();
     assert_eq!(scrape(&server).samples("toolbay_calls_total").count(), 0, "only what was called has samples");
     let some = &names[..1_100];
     std::thread::scope(|threads| {
@@ -285,7 +287,7 @@ fn a_plugin_with_thousands_of_tools_makes_a_thousand_series_and_no_more() {
     let called: f64 = metrics.samples("toolbay_calls_total").map(|sample| sample.value).sum();
     assert_eq!(called.to_string(), "1100");
     // What went away leaves room for others.
-    folder.put("few.wasm", Tiny::new(&["few"]).build());
+    folder.put("few.wasm", TinyComponent::new(&["few"]).build());
     folder.remove("many.wasm");
     until(&server, "the tools are gone", |metrics| metrics.samples("toolbay_calls_total").count() == 1);
     call(&server, "few", json!({}));
@@ -296,15 +298,15 @@ fn a_plugin_with_thousands_of_tools_makes_a_thousand_series_and_no_more() {
 fn nothing_that_callers_say_is_in_it() {
     let (token, config) = crate::http::auth::token("a-callers-name", "admin = true");
     let folder = Folder::with("hostile.wasm", hostile());
-    let server = HttpServer::configured(&folder, &format!("{RATES}{config}")).ready();
+    let server = HttpServer::start_with_config(&folder, &format!("{RATES}{config}")).wait_until_ready();
     let bearer = format!("Bearer {token}");
     let authorized = [("Authorization", bearer.as_str())];
     let params = |text: &str| json!({"name": "echo", "arguments": {"text": text}});
-    server.modern("tools/call", params("an-argument"), &authorized).answer();
-    let session = server.session_with("2025-11-25", &authorized);
+    server.post_stateless("tools/call", params("an-argument"), &authorized).response_message();
+    let session = server.start_session_with_headers("2025-11-25", &authorized);
     let evil = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "evil\"} 1\nfake 2"}});
     let headers = [("Mcp-Session-Id", session.id.as_str()), authorized[0]];
-    server.post(&headers, evil.to_string().as_bytes()).answer();
+    server.post(&headers, evil.to_string().as_bytes()).response_message();
     let page = server.get("/metrics", &authorized).text();
     let metrics = Exposition::read(&page, false);
     assert_eq!((calls(&metrics, "echo", "ok"), calls(&metrics, "(other)", "unknown-tool")), (1, 1));

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Server, Tiny, Toolbay, hostile};
+use crate::support::{Folder, StdioServer, TinyComponent, ToolbayCommand, hostile};
 
 /// A grant with a mount of `host` at `/data`, and more keys of it.
 fn mount(host: &str, access: &str, more: &str) -> String {
@@ -16,8 +16,8 @@ fn mount(host: &str, access: &str, more: &str) -> String {
 
 /// What `toolbay list` says about a plugin: its status and problems.
 fn listed(folder: &Folder, id: &str) -> (String, Vec<String>) {
-    let outcome = Toolbay::new(folder).args(["list", "--json"]).run();
-    let listed: Value = serde_json::from_str(&outcome.raw).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+    let outcome = ToolbayCommand::new(folder).args(["list", "--json"]).run();
+    let listed: Value = serde_json::from_str(&outcome.raw_stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
     let plugin = &listed["plugins"][id];
     let problems = plugin["problems"].as_array().map(Vec::as_slice).unwrap_or_default();
     let problems = problems.iter().map(|problem| problem.as_str().unwrap().to_owned());
@@ -47,21 +47,21 @@ fn only_if_unsafe(folder: &Folder, host: &str, access: &str, what: &str) {
 fn a_link_that_takes_the_place_of_a_mounted_folder_leads_nowhere() {
     let folder = Folder::with("hostile.wasm", hostile());
     for (name, content) in [("data", "hello"), ("elsewhere", "hush")] {
-        fs::create_dir(folder.beside(name)).unwrap();
-        fs::write(folder.beside(name).join("file"), content).unwrap();
+        fs::create_dir(folder.sibling_path(name)).unwrap();
+        fs::write(folder.sibling_path(name).join("file"), content).unwrap();
     }
     folder.put("hostile.toml", mount("../data", "read", ""));
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("read_file");
-    fs::rename(folder.beside("data"), folder.beside("moved")).unwrap();
-    symlink("elsewhere", folder.beside("data")).unwrap();
+    fs::rename(folder.sibling_path("data"), folder.sibling_path("moved")).unwrap();
+    symlink("elsewhere", folder.sibling_path("data")).unwrap();
     assert_eq!(server.text("read_file", json!({"path": "/data/file"})), "hello");
     // A reload opens it anew, and does not follow the link either.
     folder.put("hostile.toml", mount("../data", "read", "# again"));
     server.log.wait_for("the folder ../data at /data: it is reached through a symbolic link");
     let until = "cannot mount the folder ../data at /data: it is reached through a symbolic link; write the path that the \
         link leads to (hostile.toml:2)";
-    server.until("the link is refused", |server| {
+    server.wait_until("the link is refused", |server| {
         let result = server.call("read_file", json!({"path": "/data/file"}));
         let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
         assert!(!text.contains("hush"), "{text}");
@@ -73,21 +73,21 @@ fn a_link_that_takes_the_place_of_a_mounted_folder_leads_nowhere() {
 fn a_mounted_folder_that_is_replaced_is_used_after_a_reload() {
     let folder = Folder::with("hostile.wasm", hostile());
     let put = |name: &str, content: &str| {
-        fs::create_dir(folder.beside(name)).unwrap();
-        fs::write(folder.beside(name).join("file"), content).unwrap();
+        fs::create_dir(folder.sibling_path(name)).unwrap();
+        fs::write(folder.sibling_path(name).join("file"), content).unwrap();
     };
     put("data", "old");
     folder.put("hostile.toml", mount("../data", "read", ""));
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     let file = json!({"path": "/data/file"});
     assert_eq!(server.text("read_file", file.clone()), "old");
-    fs::rename(folder.beside("data"), folder.beside("moved")).unwrap();
+    fs::rename(folder.sibling_path("data"), folder.sibling_path("moved")).unwrap();
     put("data", "new");
     assert_eq!(server.text("read_file", file.clone()), "old");
     folder.put("hostile.toml", mount("../data", "read", ""));
-    server.answers_in_the_end_with("read_file", file.clone(), "new", &["old"]);
+    server.wait_for_text_with_arguments("read_file", file.clone(), "new", &["old"]);
     // One that was deleted needs no reload.
-    fs::remove_dir_all(folder.beside("data")).unwrap();
+    fs::remove_dir_all(folder.sibling_path("data")).unwrap();
     put("data", "newer");
     assert_eq!(server.text("read_file", file), "newer");
 }
@@ -95,9 +95,9 @@ fn a_mounted_folder_that_is_replaced_is_used_after_a_reload() {
 #[test]
 fn a_writable_mount_does_not_contain_the_plugin_folder() {
     let folder = Folder::with("hostile.wasm", hostile());
-    fs::create_dir(folder.path("data")).unwrap();
-    symlink("plugins", folder.beside("another-name")).unwrap();
-    for host in [".", "data/..", "../plugins", folder.plugins().to_str().unwrap()] {
+    fs::create_dir(folder.plugin_path("data")).unwrap();
+    symlink("plugins", folder.sibling_path("another-name")).unwrap();
+    for host in [".", "data/..", "../plugins", folder.plugin_folder().to_str().unwrap()] {
         only_if_unsafe(&folder, host, "read-write", "the plugin folder");
     }
     // A link to it is found out as well, although it could not be mounted.
@@ -112,8 +112,8 @@ fn a_writable_mount_does_not_contain_the_plugin_folder() {
 #[test]
 fn no_mount_contains_the_audit_log() {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.configure("[audit]\nfolder = \"log/own\"\n");
-    fs::create_dir_all(folder.beside("log/own")).unwrap();
+    folder.write_config("[audit]\nfolder = \"log/own\"\n");
+    fs::create_dir_all(folder.sibling_path("log/own")).unwrap();
     for host in ["../log", "../log/own"] {
         only_if_unsafe(&folder, host, "read", "the audit log");
         only_if_unsafe(&folder, host, "read-write", "the audit log");
@@ -123,19 +123,19 @@ fn no_mount_contains_the_audit_log() {
 #[test]
 fn a_refused_grant_leaves_the_version_before_it_serving() {
     let folder = Folder::with("hostile.wasm", hostile());
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("write_file");
     folder.put("hostile.toml", mount("..", "read-write", ""));
     server.log.wait_for("refused; the previous version stays in service: hostile.toml:2: the mount of .. contains");
     server.failure("write_file", json!({"path": "/data/plugins/hostile.toml", "text": "prefix = \"x\""}));
-    assert!(!fs::read_to_string(folder.path("hostile.toml")).unwrap().contains("prefix"));
+    assert!(!fs::read_to_string(folder.plugin_path("hostile.toml")).unwrap().contains("prefix"));
 }
 
 #[test]
 fn no_mount_contains_the_compile_cache() {
     let folder = Folder::with("hostile.wasm", hostile());
-    fs::create_dir_all(folder.beside("state/store")).unwrap();
-    folder.configure("[compile]\nstore = \"state/store\"");
+    fs::create_dir_all(folder.sibling_path("state/store")).unwrap();
+    folder.write_config("[compile]\nstore = \"state/store\"");
     for host in ["../state", "../state/store", "../state/store/toolbay-compiled"] {
         only_if_unsafe(&folder, host, "read-write", "the compile cache");
         only_if_unsafe(&folder, host, "read", "the compile cache");
@@ -146,17 +146,17 @@ fn no_mount_contains_the_compile_cache() {
 fn a_writable_mount_does_not_contain_the_configuration_or_keys() {
     let folder = Folder::with("hostile.wasm", hostile());
     for name in ["etc", "keys"] {
-        fs::create_dir(folder.beside(name)).unwrap();
+        fs::create_dir(folder.sibling_path(name)).unwrap();
     }
-    fs::write(folder.beside("keys/jwks.json"), r#"{"keys": []}"#).unwrap();
+    fs::write(folder.sibling_path("keys/jwks.json"), r#"{"keys": []}"#).unwrap();
     let config = "[http.oauth]\nresource = \"https://example.com/mcp\"\n\
         authorization_servers = [\"https://example.com\"]\njwks = \"keys/jwks.json\"";
-    fs::write(folder.beside("etc/toolbay.toml"), config).unwrap();
+    fs::write(folder.sibling_path("etc/toolbay.toml"), config).unwrap();
     // The configuration that is used, by a link whose place a plugin could write to.
-    symlink("etc/toolbay.toml", folder.beside("toolbay.toml")).unwrap();
+    symlink("etc/toolbay.toml", folder.sibling_path("toolbay.toml")).unwrap();
     only_if_unsafe(&folder, "../etc", "read-write", "the server's configuration");
-    fs::remove_file(folder.beside("toolbay.toml")).unwrap();
-    folder.configure(config);
+    fs::remove_file(folder.sibling_path("toolbay.toml")).unwrap();
+    folder.write_config(config);
     only_if_unsafe(&folder, "../keys", "read-write", "the keys of http.oauth");
     folder.put("hostile.toml", mount("../etc", "read-write", ""));
     assert_eq!(listed(&folder, "hostile").0, "ready");
@@ -167,21 +167,21 @@ fn a_writable_mount_does_not_contain_the_place_of_a_configuration() {
     // What the plugin would write there, the next start would read. The plugin folder is elsewhere.
     let (folder, elsewhere) = (Folder::new(), Folder::with("hostile.wasm", hostile()));
     elsewhere.put("hostile.toml", mount(folder.root().to_str().unwrap(), "read-write", ""));
-    folder.configure(&format!("plugins = {:?}", elsewhere.path("")));
-    let outcome = Toolbay::new(&folder).args(["list"]).run();
+    folder.write_config(&format!("plugins = {:?}", elsewhere.plugin_path("")));
+    let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
     assert!(outcome.stdout.contains("contains the server's configuration"), "{outcome}");
     // Where the next start would look for a file that does not exist is around the plugin folder as the operator names it.
-    fs::remove_file(folder.beside("toolbay.toml")).unwrap();
-    std::os::unix::fs::symlink(elsewhere.path(""), folder.beside("link")).unwrap();
-    let outcome = Toolbay::new(&folder).args(["list", "--plugins", "link"]).run();
+    fs::remove_file(folder.sibling_path("toolbay.toml")).unwrap();
+    std::os::unix::fs::symlink(elsewhere.plugin_path(""), folder.sibling_path("link")).unwrap();
+    let outcome = ToolbayCommand::new(&folder).args(["list", "--plugins", "link"]).run();
     assert!(outcome.stdout.contains("contains the plugin folder"), "{outcome}");
 }
 
 #[test]
 fn a_writable_mount_does_not_contain_the_folder_of_another_mount() {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("other.wasm", Tiny::new(&["other"]).build());
-    fs::create_dir_all(folder.beside("data/deep")).unwrap();
+    folder.put("other.wasm", TinyComponent::new(&["other"]).build());
+    fs::create_dir_all(folder.sibling_path("data/deep")).unwrap();
     folder.put("other.toml", mount("../data/deep", "read", ""));
     only_if_unsafe(&folder, "../data", "read-write", "the mounted folder ../data/deep of plugin \"other\"");
     // It need not exist yet.
@@ -199,10 +199,10 @@ fn a_writable_mount_does_not_contain_the_folder_of_another_mount() {
 #[test]
 fn whichever_of_two_mounts_comes_first_the_writable_one_is_refused() {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("other.wasm", Tiny::new(&["other"]).build());
-    fs::create_dir_all(folder.beside("data/deep")).unwrap();
+    folder.put("other.wasm", TinyComponent::new(&["other"]).build());
+    fs::create_dir_all(folder.sibling_path("data/deep")).unwrap();
     folder.put("hostile.toml", mount("../data", "read-write", ""));
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("write_file");
     server.wait_for_tool("other");
     folder.put("other.toml", mount("../data/deep", "read", ""));
@@ -215,13 +215,13 @@ fn whichever_of_two_mounts_comes_first_the_writable_one_is_refused() {
 #[test]
 fn a_writable_mount_does_not_contain_what_a_plugin_file_is_a_link_to() {
     let folder = Folder::with("hostile.wasm", hostile());
-    fs::create_dir(folder.beside("shared")).unwrap();
-    fs::write(folder.beside("shared/other.wasm"), Tiny::new(&["other"]).build()).unwrap();
-    fs::write(folder.beside("shared/grant"), "").unwrap();
-    folder.link("other.wasm", folder.beside("shared/other.wasm"));
+    fs::create_dir(folder.sibling_path("shared")).unwrap();
+    fs::write(folder.sibling_path("shared/other.wasm"), TinyComponent::new(&["other"]).build()).unwrap();
+    fs::write(folder.sibling_path("shared/grant"), "").unwrap();
+    folder.link("other.wasm", folder.sibling_path("shared/other.wasm"));
     only_if_unsafe(&folder, "../shared", "read-write", "what other.wasm is a link to");
     folder.remove("other.wasm");
-    folder.put("other.wasm", Tiny::new(&["other"]).build());
+    folder.put("other.wasm", TinyComponent::new(&["other"]).build());
     folder.link("other.toml", Path::new("../shared/grant"));
     only_if_unsafe(&folder, "../shared", "read-write", "what other.toml is a link to");
 }

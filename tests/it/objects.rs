@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::support::wit::component;
-use crate::support::{Folder, Server, Toolbay, made_async, text};
+use crate::support::wit::build_component;
+use crate::support::{Folder, StdioServer, ToolbayCommand, made_async, result_text};
 
 /// A WASI 0.1 command, in the form in which Kotlin makes it: it throws an object with its result, catches it, and writes it to
 /// standard output.
@@ -56,7 +56,7 @@ const SUMS: &str = r#"(type $node (struct (field (ref null $node)) (field i32)))
 
 /// The server with the functions of [`SUMS`], and what its calls return.
 fn adds_and_throws(folder: &Folder) {
-    let mut server = Server::start(folder);
+    let mut server = StdioServer::start(folder);
     server.wait_until_listed(&["reach", "sum"]);
     assert_eq!(server.call("sum", json!({"to": 100_000}))["structuredContent"], json!({"result": 705_082_704}));
     // It collects several times, and what it keeps stays what it was.
@@ -70,9 +70,9 @@ fn adds_and_throws(folder: &Folder) {
 
 #[test]
 fn a_component_can_have_objects_and_throw() {
-    adds_and_throws(&Folder::with("sums.wasm", component(WIT, SUMS)));
+    adds_and_throws(&Folder::with("sums.wasm", build_component(WIT, SUMS)));
     let folder = Folder::new().rewriting(made_async);
-    folder.put("sums.wasm", component(WIT, SUMS));
+    folder.put("sums.wasm", build_component(WIT, SUMS));
     adds_and_throws(&folder);
 }
 
@@ -86,18 +86,18 @@ fn a_core_module_with_its_types_beside_it_can_have_objects_and_throw() {
 #[test]
 fn a_command_can_have_objects_and_throw() {
     let folder = Folder::with("sum.wasm", wat::parse_str(COMMAND).unwrap());
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["sum"]);
     let answer = server.call("sum", json!({}));
-    assert_eq!(text(&answer), r#"{"sum": 55}"#);
+    assert_eq!(result_text(&answer), r#"{"sum": 55}"#);
     assert_eq!(answer["structuredContent"], json!({"sum": 55}));
 }
 
 #[test]
 fn a_check_says_what_a_plugin_uses() {
-    let folder = Folder::with("sums.wasm", component(WIT, SUMS));
-    folder.put("plain.wasm", component("package a:b; world w { export f: func(); }", "(func (export \"f\"))"));
-    let check = |args: &[&str]| Toolbay::new(&folder).args(["check"]).args(args).run().stdout;
+    let folder = Folder::with("sums.wasm", build_component(WIT, SUMS));
+    folder.put("plain.wasm", build_component("package a:b; world w { export f: func(); }", "(func (export \"f\"))"));
+    let check = |args: &[&str]| ToolbayCommand::new(&folder).args(["check"]).args(args).run().stdout;
     assert!(check(&["plugins/sums.wasm"]).contains("\n    uses WebAssembly GC and exceptions\n"));
     assert!(!check(&["plugins/plain.wasm"]).contains("    uses WebAssembly"));
     assert!(
@@ -109,8 +109,9 @@ fn a_check_says_what_a_plugin_uses() {
 #[test]
 fn objects_cannot_become_part_of_an_optimised_file() {
     let wit = WIT.replace("export reach", "export wizer-initialize: func(); export reach");
-    let folder = Folder::with("sums.wasm", component(&wit, &format!("{SUMS} (func (export \"wizer-initialize\"))")));
-    let outcome = Toolbay::new(&folder).args(["optimize", "plugins/sums.wasm"]).run();
+    let folder =
+        Folder::with("sums.wasm", build_component(&wit, &format!("{SUMS} (func (export \"wizer-initialize\"))")));
+    let outcome = ToolbayCommand::new(&folder).args(["optimize", "plugins/sums.wasm"]).run();
     assert_eq!(outcome.code, 1, "{outcome}");
     assert!(outcome.stderr.contains("it makes objects that are garbage-collected (WebAssembly GC)"), "{outcome}");
 }
@@ -118,20 +119,20 @@ fn objects_cannot_become_part_of_an_optimised_file() {
 /// As many calls as the server makes at once, all with a heap of their own, beside a plugin without one.
 #[test]
 fn every_call_has_a_heap_in_the_pool() {
-    let folder = Folder::with("sums.wasm", component(WIT, SUMS));
+    let folder = Folder::with("sums.wasm", build_component(WIT, SUMS));
     folder.put(
         "plain.wasm",
-        component(
+        build_component(
             "package a:b; world w { export f: func() -> u32; }",
             "(func (export \"f\") (result i32) (i32.const 7))",
         ),
     );
     folder.put("sums.toml", "[limits]\nconcurrency = 12");
-    let mut server = Server::configured(&folder, "[server]\ncalls = 12\nclient_calls = 12");
+    let mut server = StdioServer::start_with_config(&folder, "[server]\ncalls = 12\nclient_calls = 12");
     server.wait_until_listed(&["f", "reach", "sum"]);
-    let begun: Vec<u64> = (0..12).map(|_| server.begin("reach", json!({"to": 500_000}))).collect();
+    let begun: Vec<u64> = (0..12).map(|_| server.start_call("reach", json!({"to": 500_000}))).collect();
     assert_eq!(server.call("f", json!({}))["structuredContent"], json!({"result": 7}));
     for call in begun {
-        assert_eq!(server.finish(call)["structuredContent"], json!({"result": 499_999}));
+        assert_eq!(server.finish_call(call)["structuredContent"], json!({"result": 499_999}));
     }
 }

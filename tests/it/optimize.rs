@@ -4,8 +4,10 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::wit::component;
-use crate::support::{Folder, Outcome, Server, Tiny, Tool, Toolbay, made_async, sample, text};
+use crate::support::wit::build_component;
+use crate::support::{
+    CommandOutput, Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand, made_async, result_text, sample,
+};
 
 /// Fills a table of 200,000 numbers, unless it is full: the squares, from one page on.
 const FILL: &str = "(func $fill (local $n i32)
@@ -20,7 +22,7 @@ const FILL: &str = "(func $fill (local $n i32)
 
 /// A plain function `square` that looks numbers up in the table. The initialisation runs `initialize`.
 fn table(initialize: &str) -> Vec<u8> {
-    component(
+    build_component(
         "package a:table; world table { export wizer-initialize: func(); export square: func(n: u32) -> u32; }",
         &format!(
             "{FILL}
@@ -32,16 +34,16 @@ fn table(initialize: &str) -> Vec<u8> {
     )
 }
 
-fn optimize(folder: &Folder, args: &[&str]) -> Outcome {
-    Toolbay::new(folder).args(["optimize"]).args(args).run()
+fn optimize(folder: &Folder, args: &[&str]) -> CommandOutput {
+    ToolbayCommand::new(folder).args(["optimize"]).args(args).run()
 }
 
 /// The fuel of a call and what it returned.
 fn call(folder: &Folder, tool: &str, arguments: Value) -> (u64, String) {
-    let mut server = Server::start(folder);
+    let mut server = StdioServer::start(folder);
     let result = server.result("tools/call", json!({"name": tool, "arguments": arguments}));
     let fuel = result["_meta"]["dev.toolbay/usage"]["fuel"].as_u64();
-    (fuel.unwrap_or_else(|| panic!("{result}")), text(&result))
+    (fuel.unwrap_or_else(|| panic!("{result}")), result_text(&result))
 }
 
 /// Optimises what is at `plugins/a.wasm`, and expects an error. Returns it, without the progress of a slow machine.
@@ -49,7 +51,7 @@ fn refused(component: impl AsRef<[u8]>, args: &[&str]) -> String {
     let folder = Folder::with("a.wasm", component);
     let outcome = optimize(&folder, &[&["plugins/a.wasm"], args].concat());
     assert_eq!((outcome.code, outcome.stdout.as_str()), (1, ""), "{outcome}");
-    assert!(!folder.beside("a.optimized.wasm").exists(), "{outcome}");
+    assert!(!folder.sibling_path("a.optimized.wasm").exists(), "{outcome}");
     let is_progress =
         |line: &&str| ["toolbay: compiling ", "toolbay: initialising "].iter().any(|it| line.starts_with(it));
     outcome.stderr.split_inclusive('\n').filter(|line| !is_progress(line)).collect()
@@ -64,7 +66,7 @@ fn a_table_that_is_filled_once_is_there_in_each_call() {
     let outcome = optimize(&folder, &["plugins/a.wasm", "-o", "optimised.wasm"]);
     assert_eq!(outcome.code, 0, "{outcome}");
     assert!(outcome.stdout.contains("wizer-initialize"), "{outcome}");
-    let optimised = fs::read(folder.beside("optimised.wasm")).unwrap();
+    let optimised = fs::read(folder.sibling_path("optimised.wasm")).unwrap();
     folder.put("a.wasm", &optimised);
     for n in [7_u64, 3, 40_000] {
         let (fuel, answer) = call(&folder, "square", json!({"n": n}));
@@ -74,7 +76,7 @@ fn a_table_that_is_filled_once_is_there_in_each_call() {
     // The same file again becomes the same file.
     folder.put("a.wasm", table("(call $fill)"));
     assert_eq!(optimize(&folder, &["plugins/a.wasm"]).code, 0);
-    assert_eq!(fs::read(folder.beside("a.optimized.wasm")).unwrap(), optimised);
+    assert_eq!(fs::read(folder.sibling_path("a.optimized.wasm")).unwrap(), optimised);
 }
 
 #[test]
@@ -82,7 +84,7 @@ fn a_call_changes_nothing_of_what_the_next_one_finds() {
     // Counts its calls in memory, and says how many there were.
     let world = "package a:count; world count { export wizer-initialize: func(); export next: func() -> u32; }";
     let count = "(i32.store (i32.const 64) (i32.add (i32.load (i32.const 64)) (i32.const 1)))";
-    let counter = component(
+    let counter = build_component(
         world,
         &format!(
             "(func (export \"wizer-initialize\") {count}) \
@@ -91,7 +93,7 @@ fn a_call_changes_nothing_of_what_the_next_one_finds() {
     );
     let folder = Folder::with("a.wasm", counter);
     assert_eq!(optimize(&folder, &["plugins/a.wasm", "-o", "plugins/a.wasm", "--force"]).code, 0);
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     for _ in 0..3 {
         assert_eq!(server.text("next", json!({})), "{\"result\":2}");
     }
@@ -99,15 +101,16 @@ fn a_call_changes_nothing_of_what_the_next_one_finds() {
 
 #[test]
 fn a_plugin_of_the_contract_keeps_what_it_offers_and_says() {
-    let tools = vec![Tool { description: Some("Says something.".into()), ..Tool::new("say") }, Tool::new("other")];
-    let folder = Folder::with("a.wasm", Tiny::of(tools).answer("something").build());
-    let list = Toolbay::new(&folder).args(["check", "plugins/a.wasm", "--json"]).run();
+    let tools =
+        vec![TinyTool { description: Some("Says something.".into()), ..TinyTool::new("say") }, TinyTool::new("other")];
+    let folder = Folder::with("a.wasm", TinyComponent::with_tools(tools).with_text("something").build());
+    let list = ToolbayCommand::new(&folder).args(["check", "plugins/a.wasm", "--json"]).run();
     let outcome = optimize(&folder, &["plugins/a.wasm", "--call", "say", "--call", "other={\"a\": 1}"]);
     assert_eq!(outcome.code, 0, "{outcome}");
     assert!(outcome.stdout.contains("(list-tools, call say, call other)"), "{outcome}");
-    fs::rename(folder.beside("a.optimized.wasm"), folder.path("a.wasm")).unwrap();
-    let optimised = Toolbay::new(&folder).args(["check", "plugins/a.wasm", "--json"]).run();
-    let [list, optimised] = [list, optimised].map(|said| serde_json::from_str::<Value>(&said.raw).unwrap());
+    fs::rename(folder.sibling_path("a.optimized.wasm"), folder.plugin_path("a.wasm")).unwrap();
+    let optimised = ToolbayCommand::new(&folder).args(["check", "plugins/a.wasm", "--json"]).run();
+    let [list, optimised] = [list, optimised].map(|said| serde_json::from_str::<Value>(&said.raw_stdout).unwrap());
     for member in ["tools", "imports", "exports", "form", "kind", "wit"] {
         assert_eq!(list[member], optimised[member]);
     }
@@ -116,7 +119,7 @@ fn a_plugin_of_the_contract_keeps_what_it_offers_and_says() {
 
 #[test]
 fn an_initialisation_ends_within_the_limits_of_a_call() {
-    let limits = |folder: &Folder, limits: &str| folder.configure(&format!("[limits]\n{limits}"));
+    let limits = |folder: &Folder, limits: &str| folder.write_config(&format!("[limits]\n{limits}"));
     for (initialize, limit, why) in [
         ("(loop $ever (br $ever))", "fuel = 1000000", "fuel"),
         (
@@ -127,7 +130,7 @@ fn an_initialisation_ends_within_the_limits_of_a_call() {
         ("(unreachable)", "fuel = 1000000", "unreachable"),
         ("(call $deep) ", "fuel = 100000000", "stack"),
     ] {
-        let component = component(
+        let component = build_component(
             "package a:bad; world bad { export wizer-initialize: func(); export f: func(); }",
             &format!(
                 "(func $deep (call $deep) (call $deep))
@@ -140,7 +143,7 @@ fn an_initialisation_ends_within_the_limits_of_a_call() {
         assert_eq!(outcome.code, 1, "{outcome}");
         assert!(outcome.stderr.contains("its initialisation failed: "), "{outcome}");
         assert!(outcome.stderr.contains(why), "{why}: {outcome}");
-        assert!(!folder.beside("a.optimized.wasm").exists());
+        assert!(!folder.sibling_path("a.optimized.wasm").exists());
     }
 }
 
@@ -152,9 +155,9 @@ fn what_differs_from_one_call_to_the_next_is_refused() {
              (core func $import (canon lower (func $host \"{lowered}\")))"
         )
     };
-    let random = Tiny::new(&["a"])
-        .imports(&imports("wasi:random/random@0.2.0", "(result u64)", "get-random-u64"))
-        .core("(import \"host\" \"import\" (func $import (result i64)))")
+    let random = TinyComponent::new(&["a"])
+        .with_imports(&imports("wasi:random/random@0.2.0", "(result u64)", "get-random-u64"))
+        .with_core_items("(import \"host\" \"import\" (func $import (result i64)))")
         .before_list("(drop (call $import))")
         .build();
     let why = refused(&random, &[]);
@@ -162,9 +165,9 @@ fn what_differs_from_one_call_to_the_next_is_refused() {
     let folder = Folder::with("a.wasm", &random);
     assert_eq!(optimize(&folder, &["plugins/a.wasm", "--allow", "random"]).code, 0);
     // Before a tool is called, it may be drawn.
-    let later = Tiny::new(&["a"])
-        .imports(&imports("wasi:random/random@0.2.0", "(result u64)", "get-random-u64"))
-        .core("(import \"host\" \"import\" (func $import (result i64)))")
+    let later = TinyComponent::new(&["a"])
+        .with_imports(&imports("wasi:random/random@0.2.0", "(result u64)", "get-random-u64"))
+        .with_core_items("(import \"host\" \"import\" (func $import (result i64)))")
         .before_call("(drop (call $import))")
         .build();
     let folder = Folder::with("a.wasm", &later);
@@ -177,9 +180,9 @@ fn files_that_cannot_be_optimised_say_why() {
     let cases: [(&str, Vec<u8>, &[&str]); 7] = [
         ("not wasm", b"hello, world".to_vec(), &[]),
         ("half a file", table("").split_at(40).0.to_vec(), &[]),
-        ("async", made_async(Tiny::new(&["a"]).build()), &[]),
+        ("async", made_async(TinyComponent::new(&["a"]).build()), &[]),
         ("unknown tool", table(""), &["--call", "b"]),
-        ("no arguments", Tiny::new(&["a"]).build(), &["--call", "a=[]"]),
+        ("no arguments", TinyComponent::new(&["a"]).build(), &["--call", "a=[]"]),
         ("wrong arguments", table(""), &["--call", "square={\"n\":-1}"]),
         ("failure", sample("calculator"), &["--call", "evaluate={\"expression\":\"1/0\"}", "--allow", "random"]),
     ];
@@ -214,32 +217,32 @@ fn a_core_module_becomes_an_optimised_component() {
     let folder = Folder::with("a.wasm", wat::parse_str(module).unwrap());
     let wit =
         "package a:b; world w { export wizer-initialize: func(); /// The answer.\nexport answer: func() -> u32; }";
-    fs::write(folder.path("a.wit"), wit).unwrap();
+    fs::write(folder.plugin_path("a.wit"), wit).unwrap();
     assert_eq!(call(&folder, "answer", json!({})).1, "{\"result\":1}");
     let outcome = optimize(&folder, &["plugins/a.wasm", "-o", "b.wasm"]);
     assert_eq!(outcome.code, 0, "{outcome}");
     assert!(outcome.stderr.contains("copy it to b.wit"), "{outcome}");
-    fs::rename(folder.beside("b.wasm"), folder.path("a.wasm")).unwrap();
+    fs::rename(folder.sibling_path("b.wasm"), folder.plugin_path("a.wasm")).unwrap();
     assert_eq!(call(&folder, "answer", json!({})).1, "{\"result\":42}");
 }
 
 #[test]
 fn no_file_is_replaced_unless_that_is_asked_for() {
     let folder = Folder::with("a.wasm", table("(call $fill)"));
-    let file = fs::read(folder.path("a.wasm")).unwrap();
+    let file = fs::read(folder.plugin_path("a.wasm")).unwrap();
     for output in ["plugins/a.wasm", "there.wasm"] {
-        fs::write(folder.beside("there.wasm"), "mine").unwrap();
+        fs::write(folder.sibling_path("there.wasm"), "mine").unwrap();
         let outcome = optimize(&folder, &["plugins/a.wasm", "-o", output]);
         assert_eq!(outcome.code, 1, "{outcome}");
         assert_eq!(outcome.stderr, format!("toolbay: {output} exists; to replace it, add --force\n"));
     }
-    assert_eq!(fs::read(folder.path("a.wasm")).unwrap(), file);
-    assert_eq!(fs::read(folder.beside("there.wasm")).unwrap(), b"mine");
+    assert_eq!(fs::read(folder.plugin_path("a.wasm")).unwrap(), file);
+    assert_eq!(fs::read(folder.sibling_path("there.wasm")).unwrap(), b"mine");
     let outcome = optimize(&folder, &["plugins/a.wasm", "-o", "plugins/a.wasm", "--force"]);
     assert_eq!(outcome.code, 0, "{outcome}");
-    assert_ne!(fs::read(folder.path("a.wasm")).unwrap(), file);
+    assert_ne!(fs::read(folder.plugin_path("a.wasm")).unwrap(), file);
     // Nothing else is left in the folder.
-    assert_eq!(fs::read_dir(folder.plugins()).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(folder.plugin_folder()).unwrap().count(), 1);
     let outcome = optimize(&folder, &["there.wasm", "-o", "nowhere/b.wasm"]);
     assert_eq!(outcome.code, 1, "{outcome}");
 }

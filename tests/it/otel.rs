@@ -12,10 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use opentelemetry_semantic_conventions::attribute as names;
 use serde_json::{Value, json};
-use toolbay_testkit::{Collector, Received, attributes};
+use toolbay_testkit::{OtlpCollector, ReceivedTelemetry, attribute_map};
 
 use crate::requests::Site;
-use crate::support::{Folder, HttpServer, Server, failure, hostile, text, web};
+use crate::support::{Folder, HttpServer, StdioServer, error_kind_and_text, hostile, result_text, web};
 
 /// No call of a test is one too many, and nothing is waited for.
 const RATES: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[client_rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
@@ -24,12 +24,14 @@ const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
 /// The configuration that sends to a collector.
-fn otel(collector: &Collector, more: &str) -> String {
+fn otel(collector: &OtlpCollector, more: &str) -> String {
     format!("[otel]\nendpoint = {:?}\ninterval = \"100ms\"\n{more}\n{RATES}", collector.url())
 }
 
 fn call(server: &HttpServer, tool: &str, arguments: Value, meta: Value) -> Value {
-    server.modern("tools/call", json!({"name": tool, "arguments": arguments, "_meta": meta}), &[]).answer()
+    server
+        .post_stateless("tools/call", json!({"name": tool, "arguments": arguments, "_meta": meta}), &[])
+        .response_message()
 }
 
 fn hex(id: &[u8]) -> String {
@@ -37,8 +39,8 @@ fn hex(id: &[u8]) -> String {
 }
 
 /// The attributes of the spans with this name.
-fn named(received: &Received, name: &str) -> Vec<BTreeMap<String, String>> {
-    received.spans.iter().filter(|span| span.name == name).map(|span| attributes(&span.attributes)).collect()
+fn named(received: &ReceivedTelemetry, name: &str) -> Vec<BTreeMap<String, String>> {
+    received.spans.iter().filter(|span| span.name == name).map(|span| attribute_map(&span.attributes)).collect()
 }
 
 /// Every name that the conventions have and that is used here.
@@ -66,7 +68,7 @@ fn conventions() -> BTreeSet<&'static str> {
 }
 
 /// Every attribute is one of the conventions, or says whose it is.
-fn check_names(received: &Received) {
+fn check_names(received: &ReceivedTelemetry) {
     let conventions = conventions();
     let all = received.spans.iter().map(|span| &span.attributes).chain(received.logs.iter().map(|log| &log.attributes));
     for pair in all.flatten() {
@@ -77,23 +79,23 @@ fn check_names(received: &Received) {
 
 #[test]
 fn a_call_is_a_span_with_the_names_of_the_conventions() {
-    let (folder, collector) = (Folder::with("hostile.wasm", hostile()), Collector::start());
-    let server = HttpServer::configured(&folder, &otel(&collector, "")).ready();
+    let (folder, collector) = (Folder::with("hostile.wasm", hostile()), OtlpCollector::start());
+    let server = HttpServer::start_with_config(&folder, &otel(&collector, "")).wait_until_ready();
     let said = call(&server, "echo", json!({"text": "an argument"}), json!({"traceparent": PARENT}));
-    assert_eq!(text(&said["result"]), "an argument");
-    assert_eq!(failure(&call(&server, "panic", json!({}), json!({}))["result"]).0, "trap");
+    assert_eq!(result_text(&said["result"]), "an argument");
+    assert_eq!(error_kind_and_text(&call(&server, "panic", json!({}), json!({}))["result"]).0, "trap");
     assert!(call(&server, "nobody_knows_it", json!({}), json!({}))["error"].is_object());
     let unsampled = PARENT.replace("-01", "-00");
     call(&server, "echo", json!({"text": "b"}), json!({"traceparent": unsampled}));
     call(&server, "fail", json!({}), json!({}));
-    let received = collector.until("all spans", |received| named(received, "tools/call fail").len() == 1);
+    let received = collector.wait_until("all spans", |received| named(received, "tools/call fail").len() == 1);
     check_names(&received);
     assert_eq!(received.spans.len(), 4, "the caller of one does not record it");
 
     let span = received.spans.iter().find(|span| span.name == "tools/call echo").unwrap();
     assert_eq!((hex(&span.trace_id), hex(&span.parent_span_id)), (TRACE.to_owned(), "00f067aa0ba902b7".to_owned()));
     assert_eq!((span.kind, span.flags, &span.status), (2, 0x301, &None));
-    let known = attributes(&span.attributes);
+    let known = attribute_map(&span.attributes);
     for (name, value) in [
         (names::MCP_METHOD_NAME, "tools/call"),
         (names::GEN_AI_OPERATION_NAME, "execute_tool"),
@@ -134,14 +136,15 @@ fn a_call_is_a_span_with_the_names_of_the_conventions() {
 
 #[test]
 fn over_standard_input_a_session_has_a_name_of_its_own() {
-    let (folder, collector) = (Folder::with("hostile.wasm", hostile()), Collector::start());
-    let mut server = Server::configured_in("2025-11-25", &folder, &otel(&collector, "caller = true"));
+    let (folder, collector) = (Folder::with("hostile.wasm", hostile()), OtlpCollector::start());
+    let mut server =
+        StdioServer::start_with_revision_and_config("2025-11-25", &folder, &otel(&collector, "caller = true"));
     server.wait_for_tool("echo");
     server.call("echo", json!({"text": "a"}));
     server.call("echo", json!({"text": "b"}));
     // What is left is sent at the end, and so is the last report.
-    server.close();
-    let received = collector.until("both", |received| received.spans.len() == 2 && received.reports > 0);
+    server.close_input();
+    let received = collector.wait_until("both", |received| received.spans.len() == 2 && received.metric_reports > 0);
     check_names(&received);
     let [one, two] = &named(&received, "tools/call echo")[..] else { panic!("{received:?}") };
     assert_eq!((one[names::NETWORK_TRANSPORT].as_str(), one[names::ENDUSER_ID].as_str()), ("pipe", "stdio"));
@@ -154,14 +157,14 @@ fn over_standard_input_a_session_has_a_name_of_its_own() {
 
 #[test]
 fn a_request_of_a_plugin_is_a_span_that_the_request_carries() {
-    let (site, collector, folder) = (Site::start(), Collector::start(), Folder::with("web.wasm", web()));
+    let (site, collector, folder) = (Site::start(), OtlpCollector::start(), Folder::with("web.wasm", web()));
     folder.put("web.toml", site.grant());
-    let server = HttpServer::configured(&folder, &otel(&collector, "")).ready();
+    let server = HttpServer::start_with_config(&folder, &otel(&collector, "")).wait_until_ready();
     for (method, path) in [("GET", "/hello"), ("GET", "/nowhere?q=an-argument"), ("BREW", "/hello")] {
         let arguments = json!({"method": method, "url": site.url(path), "headers": {}, "body": ""});
         call(&server, "send", arguments, json!({"traceparent": PARENT}));
     }
-    let received = collector.until("all", |received| received.spans.len() == 6);
+    let received = collector.wait_until("all", |received| received.spans.len() == 6);
     check_names(&received);
     let calls: Vec<String> = named_spans(&received, "tools/call send").map(|span| hex(&span.span_id)).collect();
     for request in received.spans.iter().filter(|span| span.kind == 3) {
@@ -182,7 +185,10 @@ fn a_request_of_a_plugin_is_a_span_that_the_request_carries() {
     assert!(!format!("{received:?}").contains("an-argument"));
 }
 
-fn named_spans<'a>(received: &'a Received, name: &'a str) -> impl Iterator<Item = &'a toolbay_testkit::SpanMessage> {
+fn named_spans<'a>(
+    received: &'a ReceivedTelemetry,
+    name: &'a str,
+) -> impl Iterator<Item = &'a toolbay_testkit::SpanMessage> {
     received.spans.iter().filter(move |span| span.name == name)
 }
 
@@ -194,18 +200,18 @@ fn carried(request: &str) -> Option<String> {
 
 #[test]
 fn metrics_are_those_that_are_served() {
-    let (folder, collector) = (Folder::with("hostile.wasm", hostile()), Collector::start());
-    let server = HttpServer::configured(&folder, &otel(&collector, "")).ready();
+    let (folder, collector) = (Folder::with("hostile.wasm", hostile()), OtlpCollector::start());
+    let server = HttpServer::start_with_config(&folder, &otel(&collector, "")).wait_until_ready();
     for _ in 0..5 {
         call(&server, "echo", json!({"text": "a"}), json!({}));
     }
     call(&server, "fail", json!({}), json!({}));
     // Whatever calls count is counted now, and does not change any more.
-    let before = collector.received().reports;
-    let received = collector.until("a report since then", |received| received.reports > before + 1);
+    let before = collector.received().metric_reports;
+    let received = collector.wait_until("a report since then", |received| received.metric_reports > before + 1);
     let page = server.get("/metrics", &[]).text();
     let mut compared = 0;
-    for (name, labels, value) in received.numbers() {
+    for (name, labels, value) in received.metric_samples() {
         // What changes from one moment to the next.
         if name.starts_with("process_") || name.contains("http_") {
             continue;
@@ -222,19 +228,20 @@ fn metrics_are_those_that_are_served() {
 
 #[test]
 fn log_lines_have_the_trace_of_their_call_and_nothing_that_is_secret() {
-    let (folder, collector) = (Folder::with("hostile.wasm", hostile()), Collector::start());
+    let (folder, collector) = (Folder::with("hostile.wasm", hostile()), OtlpCollector::start());
     let config = format!("log = \"debug\"\n{}", otel(&collector, "logs = true\nheaders = \"x-key=s3cret-key\""));
-    let server = HttpServer::configured(&folder, &config).ready();
+    let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     call(&server, "panic", json!({}), json!({"traceparent": PARENT}));
-    let of_call =
-        |received: &Received| received.logs.iter().any(|log| format!("{:?}", log.body).contains("call crashed"));
-    let received = collector.until("the line", of_call);
+    let of_call = |received: &ReceivedTelemetry| {
+        received.logs.iter().any(|log| format!("{:?}", log.body).contains("call crashed"))
+    };
+    let received = collector.wait_until("the line", of_call);
     check_names(&received);
     let line = received.logs.iter().find(|log| format!("{:?}", log.body).contains("call crashed")).unwrap();
     assert_eq!((hex(&line.trace_id), line.severity_text.as_str()), (TRACE.to_owned(), "WARN"));
-    let known = attributes(&line.attributes);
+    let known = attribute_map(&line.attributes);
     assert_eq!((known["dev.toolbay.plugin"].as_str(), known[names::GEN_AI_TOOL_NAME].as_str()), ("hostile", "panic"));
-    let received = collector.until("the span", |received| !received.spans.is_empty());
+    let received = collector.wait_until("the span", |received| !received.spans.is_empty());
     assert_eq!(hex(&line.span_id), hex(&received.spans[0].span_id));
     let (heads, bodies): (Vec<String>, Vec<Vec<u8>>) = received.requests.into_iter().unzip();
     assert!(heads.iter().all(|head| head.contains("x-key: s3cret-key\r\n")));
@@ -246,10 +253,10 @@ fn log_lines_have_the_trace_of_their_call_and_nothing_that_is_secret() {
 fn without_an_endpoint_nothing_is_sent_and_no_request_has_a_trace_that_nobody_gave_it() {
     let (site, folder) = (Site::start(), Folder::with("web.wasm", web()));
     folder.put("web.toml", site.grant());
-    let collector = Collector::start();
-    folder.configure(&format!("[otel]\nlogs = true\n{RATES}"));
-    let command = crate::support::Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]);
-    let server = HttpServer::run(command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url())).ready();
+    let collector = OtlpCollector::start();
+    folder.write_config(&format!("[otel]\nlogs = true\n{RATES}"));
+    let command = crate::support::ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]);
+    let server = HttpServer::run(command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url())).wait_until_ready();
     call(&server, "send", json!({"method": "GET", "url": site.url("/hello"), "headers": {}, "body": ""}), json!({}));
     assert!(!site.requests.recv().unwrap().to_ascii_lowercase().contains("traceparent"));
     assert!(!server.get("/metrics", &[]).text().contains("toolbay_otel_lost_total{"));

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::support::{Folder, Server, Tiny, Tool, failure, hostile};
+use crate::support::{Folder, StdioServer, TinyComponent, TinyTool, error_kind_and_text, hostile};
 
 #[test]
 fn text_arrives_without_control_characters() {
-    let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
+    let mut server = StdioServer::start(&Folder::with("hostile.wasm", hostile()));
     let mut echo = |text: &str| server.text("echo", json!({"text": text}));
     assert_eq!(echo("plain\ttext\nin two lines"), "plain\ttext\nin two lines");
     assert_eq!(echo("\u{1b}[31mred\u{1b}[0m and \u{1b}]0;title\u{7}bells\u{7}"), "red and bells");
@@ -25,9 +25,9 @@ fn text_arrives_without_control_characters() {
 #[test]
 fn structured_content_arrives_without_control_characters() {
     let json = r#"{"na\u001b[2Jme":["\u001b[31mred\u001b[0m",{"file":"safe\u202eexe.txt","n":1}]}"#;
-    let tool = Tool { output: Some(r#"{"type":"object"}"#.into()), ..Tool::new("a") };
-    let folder = Folder::with("a.wasm", Tiny::of(vec![tool]).structured(json).build());
-    let mut server = Server::configured(&folder, "log = \"debug\"");
+    let tool = TinyTool { output: Some(r#"{"type":"object"}"#.into()), ..TinyTool::new("a") };
+    let folder = Folder::with("a.wasm", TinyComponent::with_tools(vec![tool]).with_structured(json).build());
+    let mut server = StdioServer::start_with_config(&folder, "log = \"debug\"");
     let result = server.call("a", json!({}));
     assert_eq!(result["structuredContent"], json!({"name": ["red", {"file": "safeexe.txt", "n": 1}]}));
     server.log.wait_for("removed control characters from the plugin's output bytes=16");
@@ -36,17 +36,21 @@ fn structured_content_arrives_without_control_characters() {
 #[test]
 fn output_that_breaks_the_contract_is_refused() {
     let cases = [
-        (Tool::new("a"), "{", "structured is not valid JSON"),
+        (TinyTool::new("a"), "{", "structured is not valid JSON"),
         (
-            Tool { output: Some(r#"{"type":"object","required":["n"]}"#.into()), ..Tool::new("a") },
+            TinyTool { output: Some(r#"{"type":"object","required":["n"]}"#.into()), ..TinyTool::new("a") },
             "{}",
             "\"n\" is a required property",
         ),
-        (Tool { output: Some(r#"{"type":"array"}"#.into()), ..Tool::new("a") }, "7", "7 is not of type \"array\""),
+        (
+            TinyTool { output: Some(r#"{"type":"array"}"#.into()), ..TinyTool::new("a") },
+            "7",
+            "7 is not of type \"array\"",
+        ),
     ];
     for (tool, structured, said) in cases {
-        let folder = Folder::with("a.wasm", Tiny::of(vec![tool]).structured(structured).build());
-        let (kind, text) = failure(&Server::start(&folder).call("a", json!({})));
+        let folder = Folder::with("a.wasm", TinyComponent::with_tools(vec![tool]).with_structured(structured).build());
+        let (kind, text) = error_kind_and_text(&StdioServer::start(&folder).call("a", json!({})));
         assert_eq!(kind, "invalid-output", "{text}");
         assert!(text.starts_with("The tool returned invalid output: ") && text.contains(said), "{text}");
     }
@@ -54,27 +58,27 @@ fn output_that_breaks_the_contract_is_refused() {
 
 #[test]
 fn structured_content_is_required_if_there_is_an_output_schema() {
-    let tool = Tool { output: Some(r#"{"type":"object"}"#.into()), ..Tool::new("a") };
-    let folder = Folder::with("a.wasm", Tiny::of(vec![tool]).build());
-    let (kind, text) = failure(&Server::start(&folder).call("a", json!({})));
+    let tool = TinyTool { output: Some(r#"{"type":"object"}"#.into()), ..TinyTool::new("a") };
+    let folder = Folder::with("a.wasm", TinyComponent::with_tools(vec![tool]).build());
+    let (kind, text) = error_kind_and_text(&StdioServer::start(&folder).call("a", json!({})));
     assert_eq!(kind, "invalid-output");
     assert!(text.contains("structured content is missing, but the tool has an output schema"), "{text}");
 }
 
 #[test]
 fn structured_content_that_is_not_an_object_is_text_in_older_revisions() {
-    let tool = Tool { output: Some(r#"{"type":"array"}"#.into()), ..Tool::new("a") };
-    let folder = Folder::with("a.wasm", Tiny::of(vec![tool]).structured("[1,2]").build());
-    let mut result = Server::start(&folder).call("a", json!({}));
+    let tool = TinyTool { output: Some(r#"{"type":"array"}"#.into()), ..TinyTool::new("a") };
+    let folder = Folder::with("a.wasm", TinyComponent::with_tools(vec![tool]).with_structured("[1,2]").build());
+    let mut result = StdioServer::start(&folder).call("a", json!({}));
     result.as_object_mut().unwrap().remove("_meta");
     assert_eq!(result, json!({"content": [{"type": "text", "text": "fine"}]}));
 }
 
 #[test]
 fn a_trap_in_the_middle_of_an_answer_is_one_failed_call() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).before_call("unreachable").build());
-    folder.put("b.wasm", Tiny::new(&["b"]).before_call("(return (i32.const 0x7fff_fff0))").build());
-    let mut server = Server::start(&folder);
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).before_call("unreachable").build());
+    folder.put("b.wasm", TinyComponent::new(&["b"]).before_call("(return (i32.const 0x7fff_fff0))").build());
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a", "b"]);
     let (kind, text) = server.failure("a", json!({}));
     assert_eq!(

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toolbay::{Config, Flags};
 use toolbay_catalog::Grant;
 use toolbay_model::{LimitValue, Limits};
-use toolbay_testkit::markdown::{Block, blocks};
+use toolbay_testkit::markdown::{CodeBlock, code_blocks};
 
 /// The kind of TOML on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,11 +72,11 @@ fn pages() -> Vec<String> {
 }
 
 /// Passes each block in a language to `check`, and fails with all of its messages. Returns the number of blocks.
-fn each(language: &str, mut check: impl FnMut(&str, &Block) -> Result<(), String>) -> usize {
+fn each(language: &str, mut check: impl FnMut(&str, &CodeBlock) -> Result<(), String>) -> usize {
     let (mut count, mut wrong) = (0, Vec::new());
     for page in pages() {
         let text = fs::read_to_string(root().join(&page)).unwrap();
-        for block in blocks(&text).into_iter().filter(|block| block.language() == language) {
+        for block in code_blocks(&text).into_iter().filter(|block| block.language() == language) {
             count += 1;
             if let Err(why) = check(&page, &block) {
                 wrong.push(format!("{page}:{}: {why}", block.line));

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::hostile::calls;
-use crate::support::{Folder, Server};
+use crate::support::{Folder, StdioServer};
 
 /// A tool that logs the value of the key `units`, the first key and value of the whole configuration, and a word without
 /// a context, each at another level. It imports `wasi:logging` under the name `logging`.
@@ -58,7 +58,7 @@ fn configuration_and_log_are_reached_by_the_interfaces_of_wasi() {
     for logging in ["wasi:logging/logging", "wasi:logging/logging@0.1.0-draft"] {
         let folder = Folder::with("a.wasm", tiny(logging));
         folder.put("a.toml", "[config]\nunits = \"metric\"\ndepth = 3");
-        let mut server = Server::configured(&folder, "log = \"toolbay=debug\"");
+        let mut server = StdioServer::start_with_config(&folder, "log = \"toolbay=debug\"");
         assert_eq!(server.text("a", json!({})), "fine");
         let mut lines = Vec::new();
         for said in ["units: metric", "depth: 3", "unit"] {

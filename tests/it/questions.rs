@@ -9,7 +9,7 @@ mod waiting;
 use serde_json::{Value, json};
 
 use crate::requests::Site;
-use crate::support::{Folder, HttpServer, MODERN, Server, asker, text};
+use crate::support::{Folder, HttpServer, MODERN, StdioServer, asker, result_text};
 
 /// The capabilities of a client that answers everything.
 fn everything() -> Value {
@@ -29,8 +29,8 @@ fn over_http(folder: &Folder) -> HttpServer {
 }
 
 /// The same with a configuration.
-fn configured(folder: &toolbay_testkit::Folder, config: &str) -> HttpServer {
-    let server = HttpServer::configured(folder, config);
+fn configured(folder: &toolbay_testkit::TestFolder, config: &str) -> HttpServer {
+    let server = HttpServer::start_with_config(folder, config);
     while !server.result("tools/list", json!({}))["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "ask")
     {
         std::thread::yield_now();
@@ -39,8 +39,8 @@ fn configured(folder: &toolbay_testkit::Folder, config: &str) -> HttpServer {
 }
 
 /// A session with a client that has these capabilities.
-fn session(folder: &Folder, revision: &str, capabilities: &Value) -> Server {
-    let mut server = Server::spawn(folder);
+fn session(folder: &Folder, revision: &str, capabilities: &Value) -> StdioServer {
+    let mut server = StdioServer::spawn(folder);
     let client = json!({"name": "test", "version": "1"});
     let hello = json!({"protocolVersion": revision, "capabilities": capabilities, "clientInfo": client});
     server.result("initialize", hello);
@@ -73,7 +73,7 @@ fn said(result: &Value) -> Vec<String> {
 /// Sends a request without a session, from a client with these capabilities. Returns the response.
 fn stateless(server: &HttpServer, method: &str, mut params: Value, capabilities: &Value) -> Value {
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": capabilities});
-    server.modern(method, params, &[]).answer()
+    server.post_stateless(method, params, &[]).response_message()
 }
 
 /// The parameters of a request with the answers to what its result asked.
@@ -107,7 +107,7 @@ fn answering(
 }
 
 /// Answers the questions of a call in a session until it has a response.
-fn conversation(server: &mut Server, id: u64, answer: &mut dyn FnMut(&Value) -> Value) -> Value {
+fn conversation(server: &mut StdioServer, id: u64, answer: &mut dyn FnMut(&Value) -> Value) -> Value {
     loop {
         let message = server.wait_for("a question or the response", |message| {
             message["id"] == id && message.get("method").is_none()
@@ -191,7 +191,7 @@ fn sampling_and_roots_are_there_since_the_first_revision() {
             json!({"result": if is_sampling { &sampled } else { &roots }})
         });
         assert_eq!(methods, ["sampling/createMessage", "roots/list"], "{revision}");
-        let words: Value = serde_json::from_str(&text(&answer["result"])).unwrap();
+        let words: Value = serde_json::from_str(&result_text(&answer["result"])).unwrap();
         assert_eq!(words["said"], json!(expected), "{revision}");
     }
     let server = over_http(&folder);
@@ -224,7 +224,7 @@ fn a_page_to_visit_is_a_question_with_a_url() {
     });
     assert_eq!(said(&result), [r#"{"action":"decline"}"#]);
     let refused = stateless(&server, "tools/call", steps(visit("http://shop.example/")), &everything());
-    assert!(text(&refused["result"]).contains("`url` must begin with https://"), "{refused}");
+    assert!(result_text(&refused["result"]).contains("`url` must begin with https://"), "{refused}");
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn a_client_without_the_capability_is_told_which_unless_the_plugin_can_do_withou
         let error = server.error("tools/call", required.clone());
         assert_eq!(error["data"]["requiredCapabilities"], json!({"elicitation": {"form": {}}}), "{error}");
         let result = server.result("tools/call", optional.clone());
-        assert!(text(&result).contains("unsupported"), "{result}");
+        assert!(result_text(&result).contains("unsupported"), "{result}");
     }
     // These revisions have no forms: what a client says of them counts for nothing.
     for revision in ["2024-11-05", "2025-03-26"] {
@@ -318,17 +318,17 @@ fn the_limits_of_questions_end_the_call_with_words_for_the_model() {
         loop {
             let (result, response, answered) = ask(steps_of.clone());
             // One that began before may have a state of the old grant.
-            if result.is_object() && text(&result).contains(wanted) {
+            if result.is_object() && result_text(&result).contains(wanted) {
                 return (result, answered);
             }
             assert!(std::time::Instant::now() < deadline, "never {wanted:?}: {response} {result}");
         }
     };
     let (result, answered) = until("[limits]\nask_rounds = 2", &rounds, "asked more than 2 times");
-    assert!(text(&result).contains("limits.ask_rounds"), "{result}");
+    assert!(result_text(&result).contains("limits.ask_rounds"), "{result}");
     assert_eq!((&result["_meta"]["dev.toolbay/error"], answered), (&json!("limit"), 2));
     let (result, _) = until("[limits]\nask_time = \"1ms\"", &rounds, "were not answered within 1ms");
-    assert!(text(&result).contains("limits.ask_time"), "{result}");
+    assert!(result_text(&result).contains("limits.ask_time"), "{result}");
     // Three rounds need more than two, which the new grant allows.
     let (result, _) = until("[limits]\njournal = \"100B\"", &rounds, "limits.journal");
     assert_eq!(result["isError"], true, "{result}");
@@ -346,7 +346,7 @@ fn a_client_that_does_not_answer_in_time_has_a_call_that_failed() {
     let id = server.request("tools/call", steps(json!([{"ask": [form("who")]}])));
     let question = server.wait_for("the question", |message| message["method"] == "elicitation/create");
     let answer = server.wait_for("the response", |message| message["id"] == id && message.get("method").is_none());
-    assert!(text(&answer["result"]).contains("not answered within 1s"), "{answer}");
+    assert!(result_text(&answer["result"]).contains("not answered within 1s"), "{answer}");
     assert_eq!(answer["result"]["_meta"]["dev.toolbay/error"], "limit");
     let withdrawn = server.notification("notifications/cancelled");
     assert_eq!(withdrawn["requestId"], question["id"]);
@@ -365,20 +365,20 @@ fn who_subscribed_learns_that_a_resource_changed() {
         server.result("resources/unsubscribe", json!({"uri": uri}));
         server.result("tools/call", update.clone());
         server.result("ping", json!({}));
-        assert_eq!(server.notifications_so_far("notifications/resources/updated"), Vec::<Value>::new());
+        assert_eq!(server.take_notifications("notifications/resources/updated"), Vec::<Value>::new());
     }
     let server = over_http(&folder);
     let filter = json!({"notifications": {"resourceSubscriptions": [uri]}});
-    let mut stream = server.modern("subscriptions/listen", filter, &[]);
-    let acknowledged = stream.next().unwrap();
+    let mut stream = server.post_stateless("subscriptions/listen", filter, &[]);
+    let acknowledged = stream.next_message().unwrap();
     assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged", "{acknowledged}");
     server.result("tools/call", update);
-    let updated = stream.next().unwrap();
+    let updated = stream.next_message().unwrap();
     assert_eq!(
         (&updated["method"], &updated["params"]["uri"]),
         (&json!("notifications/resources/updated"), &json!(uri))
     );
-    stream.hang_up();
+    stream.close();
     assert_eq!(MODERN, "2026-07-28");
 }
 
@@ -388,25 +388,25 @@ fn a_question_waits_for_a_client_that_has_lost_its_connection() {
     let folder = folder("");
     let config = "[http]\nresume = \"1s\"\nsession_idle = \"300ms\"";
     let server = configured(&folder, config);
-    let session = server.session_declaring("2025-11-25", everything(), &[]);
+    let session = server.start_session_with_capabilities("2025-11-25", everything(), &[]);
     // Until it is closed, the session is in use.
-    let stream = session.stream();
-    let mut call = session.ask("tools/call", steps(json!([{"ask": [form("name")]}])));
-    drop(call.event());
-    let opened = call.id.clone().unwrap();
-    let question = call.next().unwrap();
+    let stream = session.open_stream();
+    let mut call = session.request("tools/call", steps(json!([{"ask": [form("name")]}])));
+    drop(call.next_event());
+    let opened = call.last_event_id.clone().unwrap();
+    let question = call.next_message().unwrap();
     assert_eq!(question["method"], "elicitation/create", "{question}");
-    call.hang_up();
+    call.close();
     let again = [("Accept", "text/event-stream"), ("Last-Event-ID", opened.as_str())];
     let mut resumed = server.get("/mcp", &[session.headers(), again.to_vec()].concat());
-    assert_eq!(resumed.next(), Some(question.clone()));
+    assert_eq!(resumed.next_message(), Some(question.clone()));
     session.post(&json!({"jsonrpc": "2.0", "id": question["id"], "result": accepted("Ada")}));
-    assert_eq!(said(&resumed.next().unwrap()["result"]), [accepted("Ada").to_string()]);
+    assert_eq!(said(&resumed.next_message().unwrap()["result"]), [accepted("Ada").to_string()]);
     // Nobody comes back.
-    let mut call = session.ask("tools/call", steps(json!([{"ask": [form("name")]}])));
-    assert_eq!(call.next().unwrap()["method"], "elicitation/create");
-    call.hang_up();
-    stream.hang_up();
+    let mut call = session.request("tools/call", steps(json!([{"ask": [form("name")]}])));
+    assert_eq!(call.next_message().unwrap()["method"], "elicitation/create");
+    call.close();
+    stream.close();
     let sessions = || {
         let metrics = server.get("/metrics", &[]).text();
         metrics.lines().find_map(|line| line.strip_prefix("toolbay_sessions ")).map(str::to_owned).unwrap()

@@ -7,34 +7,36 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::{Value, json};
 
 use crate::requests::Site;
-use crate::support::{Folder, Outcome, Server, Toolbay, hostile, hostile_version, keeper, net, sample, text, web};
+use crate::support::{
+    CommandOutput, Folder, StdioServer, ToolbayCommand, hostile, hostile_version, keeper, net, result_text, sample, web,
+};
 
 const CONFIG: &str = "[record]\nfile = \"calls.jsonl\"\n[state]\nfolder = \"kept\"\n";
 
 /// A server that records all calls.
-fn recording(folder: &Folder) -> Server {
+fn recording(folder: &Folder) -> StdioServer {
     recording_with(folder, "")
 }
 
-fn recording_with(folder: &Folder, more: &str) -> Server {
-    Server::configured(folder, &format!("{CONFIG}{more}"))
+fn recording_with(folder: &Folder, more: &str) -> StdioServer {
+    StdioServer::start_with_config(folder, &format!("{CONFIG}{more}"))
 }
 
 fn calls(folder: &Folder) -> Vec<Value> {
-    let text = fs::read_to_string(folder.beside("calls.jsonl")).unwrap();
+    let text = fs::read_to_string(folder.sibling_path("calls.jsonl")).unwrap();
     text.lines().filter_map(|line| serde_json::from_str::<Value>(line).unwrap().get("call").cloned()).collect()
 }
 
-fn replay(folder: &Folder, options: &[&str]) -> Outcome {
-    let file = folder.beside("calls.jsonl");
+fn replay(folder: &Folder, options: &[&str]) -> CommandOutput {
+    let file = folder.sibling_path("calls.jsonl");
     let args = ["replay", file.to_str().unwrap()].into_iter().chain(options.iter().copied());
-    Toolbay::new(folder).args(args).run()
+    ToolbayCommand::new(folder).args(args).run()
 }
 
 /// What `toolbay replay --json` says.
 fn replayed(folder: &Folder, options: &[&str]) -> Value {
     let outcome = replay(folder, &[&["--json"], options].concat());
-    serde_json::from_str(&outcome.raw).unwrap_or_else(|error| panic!("{error}: {outcome}"))
+    serde_json::from_str(&outcome.raw_stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
 }
 
 /// How many calls were equal, different and not replayable.
@@ -56,8 +58,8 @@ fn clocks_and_random_numbers_come_back_as_they_were() {
     server.wait_for_tool("look");
     let said: Vec<String> = (0..5).map(|n| server.text("look", json!({"label": n.to_string()}))).collect();
     assert!(said.windows(2).all(|pair| pair[0] != pair[1]), "recorded calls have live clocks and numbers: {said:?}");
-    server.end();
-    let mode = fs::metadata(folder.beside("calls.jsonl")).unwrap().permissions().mode();
+    server.stop();
+    let mode = fs::metadata(folder.sibling_path("calls.jsonl")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let report = all_equal(&folder, 5);
     let tool = &report["tools"]["look"];
@@ -109,31 +111,31 @@ fn ten_thousand_calls_of_all_kinds_come_out_the_same() {
     let mut begun = std::collections::VecDeque::new();
     for n in 0..CALLS {
         let (tool, arguments) = mixed(n, &site);
-        begun.push_back(server.begin(tool, arguments));
+        begun.push_back(server.start_call(tool, arguments));
         if n >= AT_ONCE
             && let Some(id) = begun.pop_front()
         {
-            server.finish(id);
+            server.finish_call(id);
         }
     }
     for id in begun {
-        server.finish(id);
+        server.finish_call(id);
     }
-    server.end();
+    server.stop();
     let lines = calls(&folder);
     assert_eq!(lines.len() as u64, CALLS);
     let errors = |kind: &str| lines.iter().filter(|call| call["result"]["value"]["error"] == kind).count() as u64;
     assert!(["failed", "trap", "fuel"].into_iter().all(|kind| errors(kind) >= CALLS / 12), "{:?}", lines.first());
     // Nobody is asked, and what was kept is not there any more.
     while site.requests.try_recv().is_ok() {}
-    fs::remove_dir_all(folder.beside("kept")).unwrap();
+    fs::remove_dir_all(folder.sibling_path("kept")).unwrap();
     let report = all_equal(&folder, CALLS);
     // How often a guest asks whether a response is there depends on when it comes.
     let others = |(name, _): &(&String, &Value)| !name.contains("send");
     for (name, tool) in report["tools"].as_object().unwrap().iter().filter(others) {
         assert_eq!(tool["fuel"]["recorded"], tool["fuel"]["replayed"], "{name}: {tool}");
     }
-    assert!(!folder.beside("kept").exists(), "nothing is kept");
+    assert!(!folder.sibling_path("kept").exists(), "nothing is kept");
     assert!(site.requests.try_recv().is_err(), "no request is sent");
 }
 
@@ -143,7 +145,7 @@ fn a_replay_sends_no_request_and_gives_the_response_that_was_recorded() {
     let folder = Folder::with("web.wasm", web());
     folder.put("web.toml", site.grant());
     let config = CONFIG.replace("[state]", "max_call = \"4MiB\"\n[state]");
-    let mut server = Server::configured(&folder, &config);
+    let mut server = StdioServer::start_with_config(&folder, &config);
     server.wait_for_tool("send");
     for path in ["/hello", "/echo/a", "/large", "/nothing", "/short"] {
         server.call("send", json!({"url": site.url(path)}));
@@ -155,7 +157,7 @@ fn a_replay_sends_no_request_and_gives_the_response_that_was_recorded() {
     server.call("try_to_send", json!({"url": "http://other.invalid/"}));
     server.call("try_to_send", json!({"url": site.url("/hello"), "headers": {"Host": "other"}}));
     server.call("trailers", json!({"url": site.url("/trailers")}));
-    server.end();
+    server.stop();
     while site.requests.try_recv().is_ok() {}
     folder.remove("web.toml");
     let report = replayed(&folder, &[]);
@@ -172,7 +174,7 @@ fn a_changed_plugin_shows_what_differs() {
     server.call("echo", json!({"text": "the same"}));
     server.call("version", json!({}));
     server.call("fail", json!({}));
-    server.end();
+    server.stop();
     folder.put("hostile.wasm", hostile_version(2));
     let outcome = replay(&folder, &[]);
     assert_eq!(outcome.code, 1, "{outcome}");
@@ -199,7 +201,7 @@ fn a_changed_plugin_shows_what_differs() {
     }
     insta::assert_json_snapshot!(report);
     // The file with the old plugin instead, under a name of its own.
-    let old = folder.beside("old.wasm");
+    let old = folder.sibling_path("old.wasm");
     fs::write(&old, hostile()).unwrap();
     let as_hostile = format!("hostile={}", old.display());
     let outcome = replay(&folder, &["--plugin", &as_hostile]);
@@ -231,9 +233,9 @@ fn a_plugin_that_asks_for_something_else_is_different() {
     let mut server = recording(&folder);
     server.wait_for_tool("get");
     server.call("get", json!({"url": site.url("/hello")}));
-    server.end();
+    server.stop();
     // As a plugin does that sends its request elsewhere.
-    let path = folder.beside("calls.jsonl");
+    let path = folder.sibling_path("calls.jsonl");
     let text = fs::read_to_string(&path).unwrap();
     let (what, other) = (format!("\"what\":\"GET {}\"", site.url("/hello")), "\"what\":\"GET http://other/\"");
     assert!(text.contains(&what));
@@ -259,26 +261,26 @@ fn no_secret_is_in_the_file() {
         site.address
     );
     folder.put("web.toml", grant);
-    folder.configure(CONFIG);
-    let command = Toolbay::new(&folder).args(["serve"]).env("TOKEN", SECRET).env("PLACE", "here");
-    let mut server = Server::run(command).initialized("2025-11-25");
+    folder.write_config(CONFIG);
+    let command = ToolbayCommand::new(&folder).args(["serve"]).env("TOKEN", SECRET).env("PLACE", "here");
+    let mut server = StdioServer::run(command).with_handshake("2025-11-25");
     server.wait_for_tool("send");
     // The site sends back what it got: the header, and what the arguments say.
     let said = server.call("send", json!({"url": site.url(&format!("/echo?q={SECRET}")), "body": SECRET}));
-    assert!(text(&said).contains("[secret:key]"), "{said}");
+    assert!(result_text(&said).contains("[secret:key]"), "{said}");
     server.call("try_to_send", json!({"url": format!("http://denied.invalid/?{SECRET}")}));
-    server.end();
-    let written = fs::read_to_string(folder.beside("calls.jsonl")).unwrap();
+    server.stop();
+    let written = fs::read_to_string(folder.sibling_path("calls.jsonl")).unwrap();
     assert!(!written.contains("hunter2"), "{written}");
     assert!(written.contains("[secret:key]"));
     assert_eq!(calls(&folder)[0]["config"]["hint"], "[secret:key]");
     // Whoever runs it does not need the secret, but the other variable that the plugin could read.
-    let file = folder.beside("calls.jsonl");
+    let file = folder.sibling_path("calls.jsonl");
     let run = |place: &str| {
         let args = ["replay", file.to_str().unwrap(), "--json"];
-        let outcome = Toolbay::new(&folder).args(args).env("PLACE", place).run();
-        assert!(!outcome.raw.contains("hunter2"));
-        serde_json::from_str::<Value>(&outcome.raw).unwrap_or_else(|error| panic!("{error}: {outcome}"))
+        let outcome = ToolbayCommand::new(&folder).args(args).env("PLACE", place).run();
+        assert!(!outcome.raw_stdout.contains("hunter2"));
+        serde_json::from_str::<Value>(&outcome.raw_stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
     };
     let report = run("here");
     assert_eq!(counts(&report), [1, 0, 1], "{report:#}");
@@ -297,7 +299,7 @@ fn what_a_recording_cannot_have_is_said() {
     let mut server = recording(&folder);
     server.wait_for_tool("sleep_hour");
     server.call("sleep_hour", json!({}));
-    server.end();
+    server.stop();
     let outcome = replay(&folder, &[]);
     assert!(outcome.code == 1, "nothing could be run: {outcome}");
     assert!(
@@ -310,11 +312,11 @@ fn what_a_recording_cannot_have_is_said() {
 fn a_call_that_is_too_large_leaves_its_outline() {
     let folder = Folder::with("hostile.wasm", hostile());
     let config = CONFIG.replace("[state]", "max_call = \"8KiB\"\n[state]");
-    let mut server = Server::configured(&folder, &config);
+    let mut server = StdioServer::start_with_config(&folder, &config);
     server.wait_for_tool("echo");
     server.call("echo", json!({"text": "x".repeat(10_000)}));
     server.call("echo", json!({"text": "short"}));
-    server.end();
+    server.stop();
     let calls = calls(&folder);
     assert!(calls[0].get("arguments").is_none() && calls[0]["result"]["sha256"].is_string(), "{}", calls[0]);
     let report = replayed(&folder, &[]);
@@ -326,7 +328,7 @@ fn a_call_that_is_too_large_leaves_its_outline() {
 fn only_what_the_keys_name_is_recorded() {
     let folder = Folder::with("hostile.wasm", hostile());
     let config = CONFIG.replace("[state]", "max_size = \"1MiB\"\ntools = [\"ver*\", \"echo\"]\n[state]");
-    let mut server = Server::configured(&folder, &config);
+    let mut server = StdioServer::start_with_config(&folder, &config);
     server.wait_for_tool("echo");
     server.call("count", json!({}));
     server.call("version", json!({}));
@@ -335,7 +337,7 @@ fn only_what_the_keys_name_is_recorded() {
     }
     server.log.wait_for("calls are no longer recorded: ");
     server.call("version", json!({}));
-    server.end();
+    server.stop();
     let tools: std::collections::BTreeMap<String, usize> =
         calls(&folder).into_iter().fold(std::collections::BTreeMap::new(), |mut tools, call| {
             *tools.entry(call["tool"].as_str().unwrap().to_owned()).or_default() += 1;
@@ -343,50 +345,50 @@ fn only_what_the_keys_name_is_recorded() {
         });
     // An argument and its result are some 200 KB.
     assert_eq!(tools.into_iter().collect::<Vec<_>>(), [("echo".to_owned(), 5), ("version".to_owned(), 1)]);
-    assert!(fs::metadata(folder.beside("calls.jsonl")).unwrap().len() <= 1 << 20);
+    assert!(fs::metadata(folder.sibling_path("calls.jsonl")).unwrap().len() <= 1 << 20);
     // Without a file, nothing is.
-    let mut server = Server::configured(&folder, "[record]\ntools = [\"*\"]\n");
+    let mut server = StdioServer::start_with_config(&folder, "[record]\ntools = [\"*\"]\n");
     server.wait_for_tool("echo");
     server.call("version", json!({}));
-    server.end();
+    server.stop();
     assert_eq!(calls(&folder).len(), 6);
 }
 
 #[test]
 fn one_call_from_the_command_line_is_recorded_and_added() {
     let folder = Folder::with("calculator.wasm", sample("calculator"));
-    let file = folder.beside("calls.jsonl");
+    let file = folder.sibling_path("calls.jsonl");
     for expected in [1, 2] {
         let args = ["call", "calculate_sum", "{\"a\": 2, \"b\": 3}", "--record", file.to_str().unwrap()];
-        let outcome = Toolbay::new(&folder).args(args).run();
+        let outcome = ToolbayCommand::new(&folder).args(args).run();
         assert_eq!(outcome.code, 0, "{outcome}");
         all_equal(&folder, expected);
     }
     // The configuration's file is the server's.
-    folder.configure("[record]\nfile = \"other.jsonl\"\n");
-    Toolbay::new(&folder).args(["call", "calculate_sum", "{\"a\": 2, \"b\": 3}"]).run();
-    assert!(!folder.beside("other.jsonl").exists());
+    folder.write_config("[record]\nfile = \"other.jsonl\"\n");
+    ToolbayCommand::new(&folder).args(["call", "calculate_sum", "{\"a\": 2, \"b\": 3}"]).run();
+    assert!(!folder.sibling_path("other.jsonl").exists());
 }
 
 #[test]
 fn files_that_are_no_private_recording_are_refused_before_anything_is_served() {
     let folder = Folder::with("calculator.wasm", sample("calculator"));
-    folder.configure(CONFIG);
-    let file = folder.beside("calls.jsonl");
+    folder.write_config(CONFIG);
+    let file = folder.sibling_path("calls.jsonl");
     fs::write(&file, "precious\n").unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-    let outcome = Toolbay::new(&folder).args(["serve"]).run();
+    let outcome = ToolbayCommand::new(&folder).args(["serve"]).run();
     assert!(outcome.code == 1 && outcome.stderr.contains("it is not a recording of calls"), "{outcome}");
     // That it is another file is what to say first, whoever can use it.
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
-    let outcome = Toolbay::new(&folder).args(["serve"]).run();
+    let outcome = ToolbayCommand::new(&folder).args(["serve"]).run();
     assert!(outcome.code == 1 && outcome.stderr.contains("it is not a recording of calls"), "{outcome}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "precious\n");
     let outcome = replay(&folder, &[]);
     assert!(outcome.code == 1 && outcome.stderr.contains("it is not a recording of calls"), "{outcome}");
     let begun = "{\"recording\":{\"version\":1,\"toolbay\":\"0\",\"started\":\"\",\"salt\":\"\"}}\n";
     fs::write(&file, begun).unwrap();
-    let outcome = Toolbay::new(&folder).args(["serve"]).run();
+    let outcome = ToolbayCommand::new(&folder).args(["serve"]).run();
     assert!(outcome.code == 1 && outcome.stderr.contains("others can use it"), "{outcome}");
     assert_eq!(fs::read_to_string(&file).unwrap(), begun);
     let wrong = "{\"recording\":{\"version\":1,\"toolbay\":\"0\",\"started\":\"\",\"salt\":\"\"}}\n{\"call\":{}}\n";
@@ -401,9 +403,9 @@ fn a_server_that_was_killed_leaves_a_recording_that_can_be_read_and_added_to() {
     let mut server = recording(&folder);
     server.wait_for_tool("calculate_sum");
     server.call("calculate_sum", json!({"a": 1, "b": 2}));
-    server.until("the call is written", |_| calls(&folder).len() == 1);
+    server.wait_until("the call is written", |_| calls(&folder).len() == 1);
     server.kill();
-    let file = folder.beside("calls.jsonl");
+    let file = folder.sibling_path("calls.jsonl");
     let mut text = fs::read_to_string(&file).unwrap();
     let beginning = text.lines().last().unwrap()[..100].to_owned();
     text.push_str(&beginning);
@@ -416,6 +418,6 @@ fn a_server_that_was_killed_leaves_a_recording_that_can_be_read_and_added_to() {
     let mut server = recording(&folder);
     server.wait_for_tool("calculate_sum");
     server.call("calculate_sum", json!({"a": 1, "b": 2}));
-    server.end();
+    server.stop();
     all_equal(&folder, 2);
 }

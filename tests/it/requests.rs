@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use toolbay_testkit::read_request;
 
 use crate::http::tls::pem;
-use crate::support::{Folder, Server, Toolbay, failure, web};
+use crate::support::{Folder, StdioServer, ToolbayCommand, error_kind_and_text, web};
 
 /// A web server. Each request gets the response that its path names.
 pub(crate) struct Site {
@@ -90,10 +90,10 @@ fn serve(mut stream: TcpStream, requests: &Sender<String>) -> std::io::Result<()
     Ok(())
 }
 
-fn server(folder: &Folder, grant: &str) -> Server {
+fn server(folder: &Folder, grant: &str) -> StdioServer {
     folder.put("web.wasm", web());
     folder.put("web.toml", grant);
-    let mut server = Server::start(folder);
+    let mut server = StdioServer::start(folder);
     server.wait_for_tool("send");
     server
 }
@@ -137,7 +137,7 @@ fn nothing_is_sent_without_a_grant_and_the_log_says_what_would_allow_it() {
     assert_eq!(server.text("try_to_send", json!({"url": site.url("/hello")})), "The request is denied.");
     let result = server.call("send", json!({"url": "https://api.example.com/weather"}));
     assert_eq!(
-        failure(&result),
+        error_kind_and_text(&result),
         (
             "denied".into(),
             "The request is denied.\nhttps://api.example.com is not among the origins that this tool may send requests to.".into()
@@ -249,7 +249,7 @@ fn calls_share_the_connections_of_their_plugin() {
     let site = Site::start();
     let grant = format!("{}[limits]\nhttp_connections = 1\ntimeout = \"2s\"", site.grant());
     let mut server = server(&Folder::new(), &grant);
-    let holds = server.begin("send", json!({"url": site.url("/stuck")}));
+    let holds = server.start_call("send", json!({"url": site.url("/stuck")}));
     assert!(site.requests.recv().unwrap().starts_with("GET /stuck "));
     // The one connection is taken.
     let waits = json!({"url": site.url("/hello"), "timeout_ms": 100});
@@ -272,8 +272,8 @@ fn requests_carry_secrets_that_the_tool_never_has() {
              [secrets.absent]\nenvironment = \"WEB_ABSENT\"\nheader = \"x\"\norigins = [\"https://else.example\"]\n"
         ),
     );
-    let command = || Toolbay::new(&folder).env("WEB_TOKEN", "s3cret-of-here").env("WEB_KEY", "s3cret-of-there");
-    let mut server = Server::run(command().args(["serve", "--log", "debug"])).initialized("2025-11-25");
+    let command = || ToolbayCommand::new(&folder).env("WEB_TOKEN", "s3cret-of-here").env("WEB_KEY", "s3cret-of-there");
+    let mut server = StdioServer::run(command().args(["serve", "--log", "debug"])).with_handshake("2025-11-25");
     server.wait_for_tool("send");
     server
         .log
@@ -293,10 +293,10 @@ fn requests_carry_secrets_that_the_tool_never_has() {
     assert!(seen.contains("the tool's own") && !seen.contains("of-here"), "{seen}");
     let listed = command().args(["list"]).run();
     let carried = format!("+ HTTP requests carry token as the header authorization, at http://{here}\n");
-    assert!(listed.raw.contains(&carried), "{listed}");
-    server.end();
+    assert!(listed.raw_stdout.contains(&carried), "{listed}");
+    server.stop();
     server.log.wait_for_end();
-    assert!(!server.log.text().contains("s3cret") && !listed.raw.contains("s3cret"), "{}", server.log.text());
+    assert!(!server.log.text().contains("s3cret") && !listed.raw_stdout.contains("s3cret"), "{}", server.log.text());
 }
 
 #[test]
@@ -323,7 +323,7 @@ fn a_mistake_in_a_grant_is_told_with_its_place() {
         "network_private = [\"0.0.0.0/0\"]",
     ] {
         folder.put("web.toml", format!("[permissions]\n{permissions}\n"));
-        let outcome = Toolbay::new(&folder).env("WEB_TOKEN", "s3cret-of-here").args(["list"]).run();
+        let outcome = ToolbayCommand::new(&folder).env("WEB_TOKEN", "s3cret-of-here").args(["list"]).run();
         let problem = outcome.stdout.lines().find(|line| line.trim_start().starts_with('!'));
         let _ = writeln!(said, "{permissions}\n  {}", problem.unwrap_or(&outcome.stdout).trim());
     }
@@ -338,7 +338,7 @@ fn list_shows_what_a_plugin_can_request() {
         "[permissions]\nhttp = [\"https://API.example.com:443\", { origin = \"https://*.example.org\", methods = [\"GET\"], \
          paths = [\"/v1\"] }]\nnetwork_private = [\"10.0.0.0/8\"]",
     );
-    insta::assert_snapshot!(Toolbay::new(&folder).args(["list"]).run());
+    insta::assert_snapshot!(ToolbayCommand::new(&folder).args(["list"]).run());
 }
 
 /// A certificate authority, and its certificate as a file beside the plugin folder.
@@ -346,7 +346,7 @@ pub(crate) fn authority(folder: &Folder) -> Issuer<'static, KeyPair> {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();
-    std::fs::write(folder.beside("ca.pem"), pem("CERTIFICATE", params.self_signed(&key).unwrap().der())).unwrap();
+    std::fs::write(folder.sibling_path("ca.pem"), pem("CERTIFICATE", params.self_signed(&key).unwrap().der())).unwrap();
     Issuer::new(params, key)
 }
 
@@ -388,7 +388,7 @@ fn a_certificate_is_trusted_if_its_authority_is_listed() {
     let url = format!("https://localhost:{}", address.port());
     let grant = format!("[permissions]\nhttp = [\"{url}\"]\nnetwork_private = [\"127.0.0.1\", \"::1\"]\n");
     let sends = |config: &str| {
-        folder.configure(config);
+        folder.write_config(config);
         server(&folder, &grant).text("try_to_send", json!({"url": url}))
     };
     assert_eq!(sends(""), "The connection to the server is not secure.");
@@ -398,11 +398,11 @@ fn a_certificate_is_trusted_if_its_authority_is_listed() {
 #[test]
 fn a_file_without_certificates_stops_the_server() {
     let folder = Folder::new();
-    std::fs::write(folder.beside("empty.pem"), "").unwrap();
+    std::fs::write(folder.sibling_path("empty.pem"), "").unwrap();
     let mut said = String::new();
     for path in ["missing.pem", "empty.pem"] {
-        folder.configure(&format!("[http_client]\nextra_ca = [{path:?}]"));
-        let outcome = Toolbay::new(&folder).args(["serve"]).run();
+        folder.write_config(&format!("[http_client]\nextra_ca = [{path:?}]"));
+        let outcome = ToolbayCommand::new(&folder).args(["serve"]).run();
         assert_eq!(outcome.code, 64, "{outcome}");
         said += &outcome.stderr;
     }
@@ -414,7 +414,7 @@ fn every_request_goes_through_the_operators_proxy() {
     let (proxy, folder) = (Site::start(), Folder::new());
     let grant = "[permissions]\nhttp = [\"http://api.example.com\", \"http://10.0.0.1\"]\n";
     let url = |user: &str| format!("http://{user}{}", proxy.address);
-    folder.configure(&format!("[http_client]\nproxy = {:?}", url("")));
+    folder.write_config(&format!("[http_client]\nproxy = {:?}", url("")));
     let mut direct = server(&folder, grant);
     // The name exists nowhere: the proxy alone has to know it.
     let asked = json!({"url": "http://api.example.com/hello"});
@@ -425,21 +425,21 @@ fn every_request_goes_through_the_operators_proxy() {
     assert_eq!(direct.text("try_to_send", json!({"url": "http://other.example.com/"})), "The request is denied.");
     assert_eq!(direct.text("try_to_send", json!({"url": "http://10.0.0.1/"})), "The server cannot be found.");
     assert!(proxy.requests.try_recv().is_err());
-    direct.end();
+    direct.stop();
     // A variable can have a password, which is told to nobody else.
-    let command = Toolbay::new(&folder).env("TOOLBAY_HTTP_CLIENT_PROXY", &url("ada:s3cret-word@"));
-    let mut server = Server::run(command.args(["serve", "--log", "debug"])).initialized("2025-11-25");
+    let command = ToolbayCommand::new(&folder).env("TOOLBAY_HTTP_CLIENT_PROXY", &url("ada:s3cret-word@"));
+    let mut server = StdioServer::run(command.args(["serve", "--log", "debug"])).with_handshake("2025-11-25");
     server.wait_for_tool("send");
     assert_eq!(server.text("try_to_send", asked), "status 404");
     let seen = proxy.requests.recv().unwrap();
     let authorization = format!("\r\nproxy-authorization: Basic {}\r\n", BASE64.encode("ada:s3cret-word"));
     assert!(seen.contains(&authorization), "{seen}");
-    server.end();
+    server.stop();
     server.log.wait_for_end();
     assert!(!server.log.text().contains("s3cret"), "{}", server.log.text());
     // A file cannot.
-    folder.configure(&format!("[http_client]\nproxy = {:?}", url("ada:s3cret-word@")));
-    let refused = Toolbay::new(&folder).args(["serve"]).run();
+    folder.write_config(&format!("[http_client]\nproxy = {:?}", url("ada:s3cret-word@")));
+    let refused = ToolbayCommand::new(&folder).args(["serve"]).run();
     assert_eq!(refused.code, 64, "{refused}");
     assert!(refused.stderr.contains("http_client.proxy: a file must not have the user and password"), "{refused}");
     assert!(!format!("{refused}").contains("s3cret"), "{refused}");

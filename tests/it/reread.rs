@@ -8,7 +8,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use crate::http::auth::{bearer, token};
-use crate::support::{DEADLINE, Folder, HttpServer, Server, Tiny, Toolbay, hostile, text};
+use crate::support::{DEADLINE, Folder, HttpServer, StdioServer, TinyComponent, ToolbayCommand, hostile, result_text};
 
 /// What each reading ends with.
 const READ: &str = "the configuration was read again";
@@ -19,52 +19,53 @@ fn hang_up(pid: u32) {
 
 /// Writes the file as editors do, and has it read: another file takes its place.
 fn change(folder: &Folder, pid: u32, config: &str) {
-    let staged = folder.beside("toolbay.toml.new");
+    let staged = folder.sibling_path("toolbay.toml.new");
     fs::write(&staged, config).unwrap();
-    fs::rename(staged, folder.beside("toolbay.toml")).unwrap();
+    fs::rename(staged, folder.sibling_path("toolbay.toml")).unwrap();
     hang_up(pid);
 }
 
 fn status(server: &HttpServer, token: &str) -> u16 {
-    server.modern("tools/list", json!({}), &[("Authorization", &bearer(token))]).status
+    server.post_stateless("tools/list", json!({}), &[("Authorization", &bearer(token))]).status
 }
 
 #[test]
 fn tokens_come_and_go_and_what_one_opened_ends_with_it() {
-    let folder = Folder::with("tiny.wasm", Tiny::new(&["a", "b"]).echo().build());
+    let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a", "b"]).with_echo().build());
     let ([(ada, adas), (bob, bobs)], all) = ([token("ada", ""), token("bob", "")], "");
-    let server = HttpServer::configured(&folder, &(adas.clone() + all)).ready();
+    let server = HttpServer::start_with_config(&folder, &(adas.clone() + all)).wait_until_ready();
     assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 401]);
     // A session and a stream of the one that stays.
     let authorization = bearer(&ada);
     let headers = [("Authorization", authorization.as_str())];
-    let mut stream = server.modern("subscriptions/listen", json!({"notifications": {}}), &headers);
-    assert_eq!(stream.next().unwrap()["method"], "notifications/subscriptions/acknowledged");
+    let mut stream = server.post_stateless("subscriptions/listen", json!({"notifications": {}}), &headers);
+    assert_eq!(stream.next_message().unwrap()["method"], "notifications/subscriptions/acknowledged");
     change(&folder, server.pid(), &(adas.clone() + &bobs));
     let line = server.log.wait_for(READ);
     assert!(line.ends_with("changed: http.tokens"), "{line}");
     assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 200]);
     let theirs = bearer(&bob);
-    let mut other = server.modern("subscriptions/listen", json!({"notifications": {}}), &[("Authorization", &theirs)]);
-    assert_eq!(other.next().unwrap()["method"], "notifications/subscriptions/acknowledged");
+    let mut other =
+        server.post_stateless("subscriptions/listen", json!({"notifications": {}}), &[("Authorization", &theirs)]);
+    assert_eq!(other.next_message().unwrap()["method"], "notifications/subscriptions/acknowledged");
     // What ada's token may do changes, and bob's is no longer there.
     change(&folder, server.pid(), &(adas + "tools = [\"a\"]\n"));
     server.log.wait_for_count(READ, 2);
     assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 401]);
-    let listed = server.modern("tools/list", json!({}), &headers).answer();
+    let listed = server.post_stateless("tools/list", json!({}), &headers).response_message();
     let names: Vec<&str> =
         listed["result"]["tools"].as_array().unwrap().iter().filter_map(|t| t["name"].as_str()).collect();
     assert_eq!(names, ["a"]);
     // Both streams end: one had no token any more, the other one that allowed more.
-    while other.next().is_some() {}
-    while stream.next().is_some() {}
+    while other.next_message().is_some() {}
+    while stream.next_message().is_some() {}
 }
 
 #[test]
 fn a_session_goes_on_under_new_limits_and_the_log_says_what_changed() {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.configure("[limits]\nfuel = 1_000_000_000\n");
-    let mut server = Server::start(&folder);
+    folder.write_config("[limits]\nfuel = 1_000_000_000\n");
+    let mut server = StdioServer::start(&folder);
     assert_eq!(server.text("count", json!({})), "1");
     change(
         &folder,
@@ -95,8 +96,9 @@ fn a_session_goes_on_under_new_limits_and_the_log_says_what_changed() {
 
 #[test]
 fn a_mistake_is_named_with_its_place_and_changes_nothing() {
-    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build());
-    let server = HttpServer::configured(&folder, "[client_rate_limit]\ncalls = 1\nper = \"1h\"").ready();
+    let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
+    let server =
+        HttpServer::start_with_config(&folder, "[client_rate_limit]\ncalls = 1\nper = \"1h\"").wait_until_ready();
     let call = || server.result("tools/call", json!({"name": "a"}));
     assert_ne!(call()["isError"], true);
     for (wrong, words) in [
@@ -113,7 +115,7 @@ fn a_mistake_is_named_with_its_place_and_changes_nothing() {
         assert!(line.contains("the configuration stays as it was: "), "{line}");
         assert_eq!(call()["_meta"]["dev.toolbay/error"], "rate", "{wrong}");
     }
-    fs::remove_file(folder.beside("toolbay.toml")).unwrap();
+    fs::remove_file(folder.sibling_path("toolbay.toml")).unwrap();
     hang_up(server.pid());
     // Without a file, its defaults apply.
     let line = server.log.wait_for(READ);
@@ -125,14 +127,14 @@ fn a_mistake_is_named_with_its_place_and_changes_nothing() {
 
 #[test]
 fn what_is_logged_and_who_is_let_in_by_name_change() {
-    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build());
-    let server = HttpServer::configured(&folder, "[http]\nanonymous = true").ready();
+    let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
+    let server = HttpServer::start_with_config(&folder, "[http]\nanonymous = true").wait_until_ready();
     let from = |host: &str| server.get("/mcp", &[("Host", host)]).status;
     assert_eq!(from("tools.example"), 403);
     change(&folder, server.pid(), "log = \"debug\"\n[http]\nanonymous = true\nhosts = [\"tools.example\"]");
     server.log.wait_for(READ);
     assert_ne!(from("tools.example"), 403);
-    folder.put("other.wasm", Tiny::new(&["b"]).echo().build());
+    folder.put("other.wasm", TinyComponent::new(&["b"]).with_echo().build());
     server.log.wait_for("DEBUG");
     change(&folder, server.pid(), "log = \"error\"");
     // It is quiet now, also about that.
@@ -141,39 +143,40 @@ fn what_is_logged_and_who_is_let_in_by_name_change() {
         assert!(begun.elapsed() < DEADLINE, "{}", server.log.text());
     }
     hang_up(server.pid());
-    assert_eq!(text(&server.result("tools/call", json!({"name": "a", "arguments": {}}))), "{}");
+    assert_eq!(result_text(&server.result("tools/call", json!({"name": "a", "arguments": {}}))), "{}");
     assert_eq!(server.log.text().matches(READ).count(), 1, "{}", server.log.text());
 }
 
 #[test]
 fn who_needed_no_token_needs_one_when_there_is_one() {
-    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build());
-    let server = HttpServer::configured(&folder, "").ready();
-    let mut stream = server.modern("subscriptions/listen", json!({"notifications": {}}), &[]);
-    assert_eq!(stream.next().unwrap()["method"], "notifications/subscriptions/acknowledged");
+    let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
+    let server = HttpServer::start_with_config(&folder, "").wait_until_ready();
+    let mut stream = server.post_stateless("subscriptions/listen", json!({"notifications": {}}), &[]);
+    assert_eq!(stream.next_message().unwrap()["method"], "notifications/subscriptions/acknowledged");
     let (ada, adas) = token("ada", "");
     change(&folder, server.pid(), &adas);
     server.log.wait_for(READ);
-    assert_eq!(server.modern("tools/list", json!({}), &[]).status, 401);
+    assert_eq!(server.post_stateless("tools/list", json!({}), &[]).status, 401);
     assert_eq!(status(&server, &ada), 200);
-    while stream.next().is_some() {}
+    while stream.next_message().is_some() {}
     // Whoever needed none before needs one from now on, until a restart.
     change(&folder, server.pid(), "");
     server.log.wait_for_count(READ, 2);
-    assert_eq!(server.modern("tools/list", json!({}), &[]).status, 401);
+    assert_eq!(server.post_stateless("tools/list", json!({}), &[]).status, 401);
     assert_eq!(status(&server, &ada), 401);
 }
 
 #[test]
 fn when_the_last_token_is_removed_nobody_is_let_in() {
-    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build());
+    let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     let (ada, adas) = token("ada", "");
-    let server = HttpServer::configured(&folder, &format!("[http]\nhosts = [\"tools.example.com\"]\n{adas}")).ready();
+    let server = HttpServer::start_with_config(&folder, &format!("[http]\nhosts = [\"tools.example.com\"]\n{adas}"))
+        .wait_until_ready();
     assert_eq!(status(&server, &ada), 200);
     change(&folder, server.pid(), "[http]\nhosts = [\"tools.example.com\"]\n");
     server.log.wait_for("nobody is let in");
     for headers in [vec![], vec![("Host", "tools.example.com")], vec![("Authorization", "Bearer x")]] {
-        assert_eq!(server.modern("tools/list", json!({}), &headers).status, 401, "{headers:?}");
+        assert_eq!(server.post_stateless("tools/list", json!({}), &headers).status, 401, "{headers:?}");
     }
     assert_eq!(status(&server, &ada), 401);
     assert_eq!(server.get("/metrics", &[]).status, 401);
@@ -182,7 +185,7 @@ fn when_the_last_token_is_removed_nobody_is_let_in() {
     // Saying that nobody needs one does not open it while it runs either, and a token does.
     change(&folder, server.pid(), "[http]\nanonymous = true\n");
     server.log.wait_for(READ);
-    assert_eq!(server.modern("tools/list", json!({}), &[]).status, 401);
+    assert_eq!(server.post_stateless("tools/list", json!({}), &[]).status, 401);
     change(&folder, server.pid(), &adas);
     server.log.wait_for_count(READ, 2);
     assert_eq!(status(&server, &ada), 200);
@@ -190,14 +193,14 @@ fn when_the_last_token_is_removed_nobody_is_let_in() {
 
 #[test]
 fn a_removal_counts_although_the_file_has_a_mistake_elsewhere() {
-    let folder = Folder::with("tiny.wasm", Tiny::new(&["a", "b"]).echo().build());
+    let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a", "b"]).with_echo().build());
     let [(ada, adas), (bob, bobs), (_, evas)] = [token("ada", ""), token("bob", ""), token("eva", "")];
-    let server = HttpServer::configured(&folder, &format!("{adas}{bobs}")).ready();
+    let server = HttpServer::start_with_config(&folder, &format!("{adas}{bobs}")).wait_until_ready();
     assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 200]);
     change(&folder, server.pid(), &format!("page_sise = 7\n{adas}tools = [\"a\"]\n{evas}"));
     server.log.wait_for("the configuration stays as it was: ");
     assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 401]);
-    let listed = server.modern("tools/list", json!({}), &[("Authorization", &bearer(&ada))]).answer();
+    let listed = server.post_stateless("tools/list", json!({}), &[("Authorization", &bearer(&ada))]).response_message();
     assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 1, "{listed}");
     let (line, added) = (server.log.text(), "eva");
     assert!(line.contains("tokens were removed or have fewer rights: ada, bob") && !line.contains(added), "{line}");
@@ -207,23 +210,24 @@ fn a_removal_counts_although_the_file_has_a_mistake_elsewhere() {
 fn names_for_others_need_tokens_or_a_word_that_nobody_needs_one() {
     let folder = Folder::new();
     let serve = |config: &str| {
-        folder.configure(config);
-        Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).run()
+        folder.write_config(config);
+        ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).run()
     };
     let outcome = serve("[http]\nhosts = [\"tools.example.com\"]\n");
     assert_eq!(outcome.code, 64, "{outcome}");
     assert!(outcome.stderr.contains("http.hosts names what others reach this server by"), "{outcome}");
     let (_, adas) = token("ada", "");
     for good in ["anonymous = true\n", adas.as_str()] {
-        folder.configure(&format!("[http]\nhosts = [\"tools.example.com\"]\n{good}"));
-        HttpServer::run(Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]));
+        folder.write_config(&format!("[http]\nhosts = [\"tools.example.com\"]\n{good}"));
+        HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]));
     }
 }
 
 #[test]
 fn the_log_names_what_a_configuration_no_longer_sets() {
-    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).build());
-    let server = Server::configured(&folder, "approve = \"never\"\n[limits]\nfuel = 7_000_000\ntimeout = \"9s\"\n");
+    let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).build());
+    let server =
+        StdioServer::start_with_config(&folder, "approve = \"never\"\n[limits]\nfuel = 7_000_000\ntimeout = \"9s\"\n");
     change(&folder, server.pid(), "[limits]\ntimeout = \"9s\"\n");
     let line = server.log.wait_for("no longer sets");
     assert!(line.contains("toolbay.toml no longer sets approve, limits.fuel, so the defaults apply"), "{line}");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::http::auth::token;
 use crate::memory::resident;
-use crate::support::{Folder, HttpServer, Server, Toolbay, failure, hostile};
+use crate::support::{Folder, HttpServer, StdioServer, ToolbayCommand, error_kind_and_text, hostile};
 
 /// What clients get of results in most of the tests.
 const SMALL: &str = "[results]\nshown = \"16KiB\"\n";
@@ -62,7 +62,7 @@ fn shown(result: &Value) -> Value {
 fn results_of_64_kib_to_16_mib_are_cut_at_a_line_and_kept_whole() {
     let folder = folder(LARGE);
     for bytes in [64 << 10, 1 << 20, 4 << 20, (16 << 20) - 4096] {
-        let mut server = Server::configured(&folder, SMALL);
+        let mut server = StdioServer::start_with_config(&folder, SMALL);
         let result = server.call("lines", json!({"n": bytes}));
         assert!(result.get("isError").is_none(), "{result}");
         let text = result["content"][0]["text"].as_str().unwrap();
@@ -85,8 +85,8 @@ fn results_of_64_kib_to_16_mib_are_cut_at_a_line_and_kept_whole() {
 fn what_clients_see_of_a_long_text_in_every_revision() {
     let folder = folder("");
     let mut seen = Vec::new();
-    for revision in Server::start(&folder).with_sessions() {
-        let mut server = Server::configured_in(&revision, &folder, SMALL);
+    for revision in StdioServer::start(&folder).session_revisions() {
+        let mut server = StdioServer::start_with_revision_and_config(&revision, &folder, SMALL);
         let result = server.call("lines", json!({"n": 100_000}));
         let said = if result["content"].as_array().unwrap().iter().any(|block| block["type"] == "resource_link") {
             shown(&result)
@@ -97,15 +97,17 @@ fn what_clients_see_of_a_long_text_in_every_revision() {
         };
         seen.push((revision, said));
     }
-    let server = HttpServer::configured(&folder, SMALL).ready();
-    let result = server.modern("tools/call", json!({"name": "lines", "arguments": {"n": 100_000}}), &[]).answer();
+    let server = HttpServer::start_with_config(&folder, SMALL).wait_until_ready();
+    let result = server
+        .post_stateless("tools/call", json!({"name": "lines", "arguments": {"n": 100_000}}), &[])
+        .response_message();
     seen.push(("2026-07-28".to_owned(), shown(&result["result"])));
     insta::assert_json_snapshot!(seen);
 }
 
 #[test]
 fn blocks_that_do_not_fit_are_left_out_and_read_one_by_one() {
-    let mut server = Server::configured(&folder(""), SMALL);
+    let mut server = StdioServer::start_with_config(&folder(""), SMALL);
     let result = server.call("illustrated", json!({"n": 100_000}));
     insta::assert_json_snapshot!(shown(&result));
     let uri = uri(&result);
@@ -131,7 +133,7 @@ fn blocks_that_do_not_fit_are_left_out_and_read_one_by_one() {
 
 #[test]
 fn structured_content_that_was_promised_and_does_not_fit_is_a_failure_with_a_link() {
-    let mut server = Server::configured(&folder(""), SMALL);
+    let mut server = StdioServer::start_with_config(&folder(""), SMALL);
     let fits = server.call("rows", json!({"n": 4096}));
     assert_eq!(fits["structuredContent"]["rows"].as_array().unwrap().len(), 64);
     let result = server.call("rows", json!({"n": 100_000}));
@@ -148,7 +150,7 @@ fn structured_content_that_was_promised_and_does_not_fit_is_a_failure_with_a_lin
 
 #[test]
 fn a_long_failure_is_cut_with_a_note() {
-    let mut server = Server::configured(&folder(""), SMALL);
+    let mut server = StdioServer::start_with_config(&folder(""), SMALL);
     let result = server.call("fail_at_length", json!({"n": 100_000}));
     let text = result["content"][0]["text"].as_str().unwrap();
     assert_eq!(result["isError"], true);
@@ -159,19 +161,20 @@ fn a_long_failure_is_cut_with_a_note() {
 #[test]
 fn a_grant_decides_between_a_link_and_an_error() {
     let over = json!({"n": 2 << 20});
-    let (kind, text) = failure(&Server::start(&folder("[limits]\noversize = \"error\"")).call("lines", over.clone()));
+    let (kind, text) =
+        error_kind_and_text(&StdioServer::start(&folder("[limits]\noversize = \"error\"")).call("lines", over.clone()));
     assert_eq!(kind, "output");
     assert_eq!(text, "The tool's result is larger than 1.0 MiB (to allow more, raise limits.output).");
     // For one tool, and for the server.
     let grant = "[limits]\noversize = \"error\"\n[tools.lines.limits]\noversize = \"link\"";
-    let mut server = Server::start(&folder(grant));
+    let mut server = StdioServer::start(&folder(grant));
     link(&server.call("lines", over.clone()));
-    assert_eq!(failure(&server.call("big_output", over.clone())).0, "output");
-    let mut server = Server::configured(&folder(""), "[limits]\noversize = \"error\"");
-    assert_eq!(failure(&server.call("lines", over.clone())).0, "output");
+    assert_eq!(error_kind_and_text(&server.call("big_output", over.clone())).0, "output");
+    let mut server = StdioServer::start_with_config(&folder(""), "[limits]\noversize = \"error\"");
+    assert_eq!(error_kind_and_text(&server.call("lines", over.clone())).0, "output");
     // What is larger than the largest that is kept is an error, too.
-    let mut server = Server::configured(&folder(""), "[results]\nsize = \"1536KiB\"");
-    let (kind, text) = failure(&server.call("lines", over));
+    let mut server = StdioServer::start_with_config(&folder(""), "[results]\nsize = \"1536KiB\"");
+    let (kind, text) = error_kind_and_text(&server.call("lines", over));
     assert_eq!(kind, "output");
     assert_eq!(
         text,
@@ -185,10 +188,10 @@ fn a_result_is_read_by_its_caller_alone() {
     // The tools that a caller may use say nothing of its results.
     let ((ada, one), (bob, other)) = (token("ada", "tools = [\"lines\"]"), token("bob", ""));
     let config = format!("{SMALL}{one}{other}");
-    let server = HttpServer::configured(&folder(""), &config).ready();
+    let server = HttpServer::start_with_config(&folder(""), &config).wait_until_ready();
     let ask = |method: &str, params: Value, token: &str| {
         let authorization = format!("Bearer {token}");
-        server.modern(method, params, &[("Authorization", &authorization)]).answer()
+        server.post_stateless(method, params, &[("Authorization", &authorization)]).response_message()
     };
     let result = ask("tools/call", json!({"name": "lines", "arguments": {"n": 100_000}}), &ada);
     let uri = uri(&result["result"]);
@@ -203,14 +206,14 @@ fn a_result_is_read_by_its_caller_alone() {
 
 #[test]
 fn a_result_is_gone_when_its_time_is_over() {
-    let mut server = Server::configured(&folder(""), &format!("{SMALL}ttl = \"300ms\"\n"));
+    let mut server = StdioServer::start_with_config(&folder(""), &format!("{SMALL}ttl = \"300ms\"\n"));
     let result = server.call("lines", json!({"n": 100_000}));
     let note = result["content"][1]["text"].as_str().unwrap().to_owned();
     assert!(note.contains("For 300ms the resource "), "{note}");
     let uri = uri(&result);
-    server.until("the result is gone", |server| {
+    server.wait_until("the result is gone", |server| {
         let id = server.request("resources/read", json!({"uri": uri}));
-        let answer = server.answer(id);
+        let answer = server.wait_for_response(id);
         answer["error"]["message"] == format!("Resource not found: {uri}")
     });
 }
@@ -218,8 +221,8 @@ fn a_result_is_gone_when_its_time_is_over() {
 #[test]
 fn what_is_kept_is_bounded_in_sum() {
     let config = "[results]\nshown = \"16KiB\"\nmemory = \"8MiB\"\n";
-    let mut server = Server::configured(&folder(""), config);
-    let call = |server: &mut Server| uri(&server.call("lines", json!({"n": 1 << 20})));
+    let mut server = StdioServer::start_with_config(&folder(""), config);
+    let call = |server: &mut StdioServer| uri(&server.call("lines", json!({"n": 1 << 20})));
     let first = call(&mut server);
     for _ in 0..20 {
         call(&mut server);
@@ -242,7 +245,7 @@ fn what_is_kept_is_bounded_in_sum() {
 #[test]
 fn a_task_has_a_result_that_fits_and_a_link() {
     let folder = folder("[tools.lines]\ntask_support = \"required\"");
-    let mut server = Server::configured(&folder, SMALL);
+    let mut server = StdioServer::start_with_config(&folder, SMALL);
     let created = server.result("tools/call", json!({"name": "lines", "arguments": {"n": 100_000}, "task": {}}));
     let result = server.result("tasks/result", json!({"taskId": created["task"]["taskId"]}));
     let uri = uri(&result);
@@ -253,6 +256,6 @@ fn a_task_has_a_result_that_fits_and_a_link() {
 #[test]
 fn a_command_prints_a_result_whole() {
     let folder = folder("");
-    let outcome = Toolbay::new(&folder).args(["call", "lines", "{\"n\": 2097152}"]).run();
-    assert!(outcome.raw.starts_with(&lines(2 << 20)), "{} bytes", outcome.raw.len());
+    let outcome = ToolbayCommand::new(&folder).args(["call", "lines", "{\"n\": 2097152}"]).run();
+    assert!(outcome.raw_stdout.starts_with(&lines(2 << 20)), "{} bytes", outcome.raw_stdout.len());
 }

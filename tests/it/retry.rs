@@ -6,13 +6,13 @@ use serde_json::json;
 use toolbay::{CompileConfig, Config, Flags};
 use toolbay_catalog::PluginFileStatus;
 
-use crate::support::{DEADLINE, Folder, Server, Tiny};
+use crate::support::{DEADLINE, Folder, StdioServer, TinyComponent};
 
 #[tokio::test]
 async fn a_compilation_that_could_not_be_started_is_retried() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
-    let compiler = folder.beside("compiler");
-    let config = Config::load(&Flags { plugins: Some(folder.plugins()), ..Flags::default() }, []).unwrap();
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    let compiler = folder.sibling_path("compiler");
+    let config = Config::load(&Flags { plugins: Some(folder.plugin_folder()), ..Flags::default() }, []).unwrap();
     let compile = CompileConfig { store: Some("".into()), ..CompileConfig::default() };
     let config = Config { compile, ..config };
     let server = toolbay::Server::builder(config).compiler(&compiler).watch(false).start().unwrap();
@@ -32,14 +32,14 @@ async fn a_compilation_that_could_not_be_started_is_retried() {
 #[test]
 fn listing_tools_that_timed_out_is_retried_without_delaying_others() {
     let spin = "(loop $for-ever (br $for-ever))";
-    let folder = Folder::with("slow.wasm", Tiny::new(&["slow"]).before_list(spin).build());
+    let folder = Folder::with("slow.wasm", TinyComponent::new(&["slow"]).before_list(spin).build());
     let config = "log = \"debug\"\n[describe]\nfuel = 1_000_000_000_000\ntimeout = \"20ms\"";
-    let mut server = Server::configured(&folder, config);
+    let mut server = StdioServer::start_with_config(&folder, config);
     let why = "listing its tools failed: it did not finish within 20ms; it will be retried";
     server.log.wait_for(&format!("WARN refused: {why}"));
-    folder.put("a.wasm", Tiny::new(&["a"]).build());
+    folder.put("a.wasm", TinyComponent::new(&["a"]).build());
     server.wait_until_listed(&["a"]);
-    let pause = |server: &Server, count: usize| {
+    let pause = |server: &StdioServer, count: usize| {
         let line = server.log.wait_for_count(&format!("DEBUG still failing: {why}"), count);
         line.split("retry_after=").nth(1).unwrap().trim().to_owned()
     };
@@ -47,6 +47,6 @@ fn listing_tools_that_timed_out_is_retried_without_delaying_others() {
     assert_eq!(server.text("a", json!({})), "fine");
     assert_eq!(server.log.text().matches("WARN refused").count(), 1, "it is said once");
     // Another version does not wait for the retry.
-    folder.put("slow.wasm", Tiny::new(&["quick"]).build());
+    folder.put("slow.wasm", TinyComponent::new(&["quick"]).build());
     server.wait_until_listed(&["a", "quick"]);
 }

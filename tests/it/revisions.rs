@@ -6,7 +6,8 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Folder, HttpServer, HttpSession, LIST_CHANGED, MODERN, Response, Tiny, Tool, asker, conformance, initialize,
+    Folder, HttpResponse, HttpServer, HttpSession, LIST_CHANGED, MODERN, TinyComponent, TinyTool, asker, conformance,
+    initialize,
 };
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/revisions.md");
@@ -27,20 +28,20 @@ struct Peer<'a> {
 }
 
 impl Peer<'_> {
-    fn ask(&self, method: &str, params: Value) -> Response {
+    fn ask(&self, method: &str, params: Value) -> HttpResponse {
         match &self.session {
-            Some(session) => session.ask(method, params),
-            None => self.server.stateless(self.revision, method, params, &[]),
+            Some(session) => session.request(method, params),
+            None => self.server.post_stateless_in(self.revision, method, params, &[]),
         }
     }
 
     fn answer(&self, method: &str, params: Value) -> Value {
-        self.ask(method, params).answer()
+        self.ask(method, params).response_message()
     }
 
     /// A session of a client that takes tasks and can answer everything; `None` if there are no sessions.
     fn session_for_tasks(&self) -> Option<HttpSession<'_>> {
-        self.session.as_ref().map(|_| self.server.session_declaring(self.revision, for_tasks(), &[]))
+        self.session.as_ref().map(|_| self.server.start_session_with_capabilities(self.revision, for_tasks(), &[]))
     }
 
     /// The response to a request of such a client.
@@ -51,7 +52,7 @@ impl Peer<'_> {
     /// The same, in this session.
     fn for_tasks_in(&self, session: Option<&HttpSession<'_>>, method: &str, mut params: Value) -> Value {
         if let Some(session) = session {
-            return session.ask(method, params).answer();
+            return session.request(method, params).response_message();
         }
         params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": for_tasks()});
         self.answer(method, params)
@@ -97,13 +98,13 @@ type Row = (&'static str, fn(&Peer<'_>) -> String);
 
 const ROWS: [Row; 43] = [
     ("sessions, with `initialize`", |peer| {
-        let answer = peer.server.post(&[], initialize(peer.revision).to_string().as_bytes()).answer();
+        let answer = peer.server.post(&[], initialize(peer.revision).to_string().as_bytes()).response_message();
         yes(answer["result"]["protocolVersion"] == peer.revision)
     }),
     ("`server/discover`", |peer| has(&peer.answer("server/discover", json!({})), "/result/supportedVersions")),
     ("JSON-RPC batches", |peer| {
         let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
-        yes(peer.session.as_ref().is_some_and(|session| session.post(&json!([ping])).answer().is_array()))
+        yes(peer.session.as_ref().is_some_and(|session| session.post(&json!([ping])).response_message().is_array()))
     }),
     ("`ping`", |peer| has(&peer.answer("ping", json!({})), "/result")),
     ("a tool's `annotations`", |peer| has(&peer.tool("eloquent"), "/annotations")),
@@ -135,15 +136,15 @@ const ROWS: [Row; 43] = [
     ("a resource that changes", |peer| {
         let uri = "asker://names/0";
         let mut stream = if let Some(session) = &peer.session {
-            drop(session.ask("resources/subscribe", json!({"uri": uri})).answer());
-            session.stream()
+            drop(session.request("resources/subscribe", json!({"uri": uri})).response_message());
+            session.open_stream()
         } else {
             let wanted = json!({"notifications": {"resourceSubscriptions": [uri]}});
-            peer.server.stateless(peer.revision, "subscriptions/listen", wanted, &[])
+            peer.server.post_stateless_in(peer.revision, "subscriptions/listen", wanted, &[])
         };
         drop(peer.answer("tools/call", json!({"name": "ask", "arguments": {"steps": [{"update": uri}]}})));
         loop {
-            if stream.next().unwrap()["method"] == "notifications/resources/updated" {
+            if stream.next_message().unwrap()["method"] == "notifications/resources/updated" {
                 return if peer.session.is_some() { "on the session's stream" } else { "on a subscription" }.into();
             }
         }
@@ -169,7 +170,7 @@ const ROWS: [Row; 43] = [
     }),
     ("the capability `completions`", |peer| {
         let answer = match &peer.session {
-            Some(_) => peer.server.post(&[], initialize(peer.revision).to_string().as_bytes()).answer(),
+            Some(_) => peer.server.post(&[], initialize(peer.revision).to_string().as_bytes()).response_message(),
             None => peer.answer("server/discover", json!({})),
         };
         has(&answer, "/result/capabilities/completions")
@@ -202,7 +203,7 @@ const ROWS: [Row; 43] = [
         let Some((_, id)) = peer.task("confirm_delete", json!({"filename": "a"})) else { return "–".into() };
         assert_eq!(peer.waited(&id), "input_required");
         let Some(session) = peer.session_for_tasks() else { return "`tasks/get`".into() };
-        let question = session.ask("tasks/result", json!({"taskId": id})).next().unwrap();
+        let question = session.request("tasks/result", json!({"taskId": id})).next_message().unwrap();
         assert_eq!(question["method"], "elicitation/create");
         "on the stream of `tasks/result`".into()
     }),
@@ -220,15 +221,15 @@ const ROWS: [Row; 43] = [
     ("`list_changed`", |peer| {
         let folder = peer.server.folder();
         let newcomer = format!("of-{}", peer.revision);
-        let change = || folder.put(&format!("{newcomer}.wasm"), Tiny::new(&[&newcomer]).build());
+        let change = || folder.put(&format!("{newcomer}.wasm"), TinyComponent::new(&[&newcomer]).build());
         let wanted = json!({"notifications": {"toolsListChanged": true}});
         let mut stream = match &peer.session {
-            Some(session) => session.stream(),
-            None => peer.server.stateless(peer.revision, "subscriptions/listen", wanted, &[]),
+            Some(session) => session.open_stream(),
+            None => peer.server.post_stateless_in(peer.revision, "subscriptions/listen", wanted, &[]),
         };
         change();
         loop {
-            if stream.next().unwrap()["method"] == LIST_CHANGED {
+            if stream.next_message().unwrap()["method"] == LIST_CHANGED {
                 return if peer.session.is_some() { "on the session's stream" } else { "on a subscription" }.into();
             }
         }
@@ -245,7 +246,7 @@ const ROWS: [Row; 43] = [
     ("an unknown method", |peer| {
         let response = peer.ask("no/such", json!({}));
         let status = response.status;
-        format!("{status}, `{}`", response.answer()["error"]["code"])
+        format!("{status}, `{}`", response.response_message()["error"]["code"])
     }),
 ];
 
@@ -301,13 +302,13 @@ fn asking(peer: &Peer<'_>, method: &str, mut params: Value) -> String {
         let answer = peer.answer(method, params);
         return if answer["result"]["resultType"] == "input_required" { "in the result" } else { "–" }.into();
     }
-    let session = peer.server.session_declaring(peer.revision, all, &[]);
-    let mut response = session.ask(method, params);
+    let session = peer.server.start_session_with_capabilities(peer.revision, all, &[]);
+    let mut response = session.request(method, params);
     if !response.is_stream() {
         return "–".into();
     }
     // Closing the stream cancels the request.
-    let first = response.next().unwrap();
+    let first = response.next_message().unwrap();
     if first.get("method").is_some() && first.get("id").is_some() { "as a request" } else { "–" }.into()
 }
 
@@ -317,31 +318,31 @@ fn logged(peer: &Peer<'_>, meta: Value) -> bool {
 }
 
 fn plugins() -> Folder {
-    let eloquent = Tool {
+    let eloquent = TinyTool {
         title: Some("All of it".into()),
         output: Some(r#"{"type":"object"}"#.into()),
         read_only: Some(true),
         icon: Some("data:image/png;base64,AAAA".into()),
         meta: Some(r#"{"example.com/since":3}"#.into()),
-        ..Tool::new("eloquent")
+        ..TinyTool::new("eloquent")
     };
-    let strict = Tool { input: r#"{"type":"object","required":["n"]}"#.into(), ..Tool::new("strict") };
-    let list = Tool { output: Some(r#"{"type":"array"}"#.into()), ..Tool::new("list") };
+    let strict = TinyTool { input: r#"{"type":"object","required":["n"]}"#.into(), ..TinyTool::new("strict") };
+    let list = TinyTool { output: Some(r#"{"type":"array"}"#.into()), ..TinyTool::new("list") };
     let folder = Folder::with("conformance.wasm", conformance());
-    folder.put("object.wasm", Tiny::of(vec![eloquent, strict]).structured(r#"{"n":1}"#).build());
+    folder.put("object.wasm", TinyComponent::with_tools(vec![eloquent, strict]).with_structured(r#"{"n":1}"#).build());
     folder.put("asker.wasm", asker());
-    folder.put("list.wasm", Tiny::of(vec![list]).structured("[1]").build());
+    folder.put("list.wasm", TinyComponent::with_tools(vec![list]).with_structured("[1]").build());
     folder
 }
 
 #[test]
 fn the_book_matches_what_every_revision_gets() {
-    let server = HttpServer::start(&plugins()).ready();
+    let server = HttpServer::start(&plugins()).wait_until_ready();
     let discovered = server.result("server/discover", json!({}));
     let newest_first = discovered["supportedVersions"].as_array().unwrap();
     let revisions: Vec<&str> = newest_first.iter().rev().map(|revision| revision.as_str().unwrap()).collect();
     let peer = |&revision| {
-        let session = (revision < MODERN).then(|| server.session(revision));
+        let session = (revision < MODERN).then(|| server.start_session(revision));
         Peer { server: &server, revision, session }
     };
     let peers: Vec<Peer<'_>> = revisions.iter().map(peer).collect();

@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, MODERN, Server, Tiny, Tool, Toolbay};
+use crate::support::{Folder, MODERN, StdioServer, TinyComponent, TinyTool, ToolbayCommand};
 
-fn with_input(name: &str, input: Value) -> Tool {
-    Tool { input: input.to_string(), ..Tool::new(name) }
+fn with_input(name: &str, input: Value) -> TinyTool {
+    TinyTool { input: input.to_string(), ..TinyTool::new(name) }
 }
 
 /// A plugin with a tool of each kind that some client could not read.
 fn odd() -> Vec<u8> {
     let pair = json!({"prefixItems": [{"type": "string"}, {"type": "integer"}], "items": false, "minItems": 2});
     let tools = vec![
-        Tool {
+        TinyTool {
             output: Some(json!({"type": "object", "properties": {"pair": pair, "any": true}}).to_string()),
-            ..Tool::new("result")
+            ..TinyTool::new("result")
         },
         with_input("tuple", json!({"type": "object", "properties": {"pair": pair}})),
         with_input(
@@ -33,10 +33,10 @@ fn odd() -> Vec<u8> {
                 "tree": {"type": "object", "properties": {"child": {"$ref": "#/properties/tree"}}}}}),
         ),
     ];
-    Tiny::of(tools).echo().build()
+    TinyComponent::with_tools(tools).with_echo().build()
 }
 
-fn listed(server: &mut Server, name: &str) -> Value {
+fn listed(server: &mut StdioServer, name: &str) -> Value {
     server.tools().into_iter().find(|tool| tool["name"] == name).unwrap()
 }
 
@@ -44,7 +44,7 @@ fn listed(server: &mut Server, name: &str) -> Value {
 fn every_revision_lists_schemas_that_all_validators_read() {
     let folder = Folder::with("odd.wasm", odd());
     for revision in ["2024-11-05", "2025-06-18", "2025-11-25", MODERN] {
-        let mut server = Server::start_in(revision, &folder);
+        let mut server = StdioServer::start_with_revision(revision, &folder);
         server.wait_until_listed(&["boolean", "result", "size", "tree", "tuple"]);
         let tuple = listed(&mut server, "tuple");
         let pair = json!({"prefixItems": [{"type": "string"}, {"type": "integer"}], "minItems": 2, "maxItems": 2});
@@ -70,7 +70,7 @@ fn every_revision_lists_schemas_that_all_validators_read() {
 #[test]
 fn arguments_are_checked_against_what_the_plugin_wrote() {
     let folder = Folder::with("odd.wasm", odd());
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("tuple");
     assert_eq!(server.text("tuple", json!({"pair": ["a", 1]})), r#"{"pair":["a",1]}"#);
     assert_eq!(server.failure("tuple", json!({"pair": ["a", 1, 2]})).0, "invalid-arguments");
@@ -83,20 +83,20 @@ fn arguments_are_checked_against_what_the_plugin_wrote() {
 #[test]
 fn the_list_is_the_same_bytes_each_time_and_after_a_reload() {
     let folder = Folder::with("odd.wasm", odd());
-    let list = |server: &mut Server| server.result("tools/list", json!({})).to_string();
-    let mut server = Server::start(&folder);
+    let list = |server: &mut StdioServer| server.result("tools/list", json!({})).to_string();
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("tuple");
     let first = list(&mut server);
     assert_eq!(list(&mut server), first);
     drop(server);
-    let mut again = Server::start(&folder);
+    let mut again = StdioServer::start(&folder);
     again.wait_for_tool("tuple");
     assert_eq!(list(&mut again), first);
 }
 
 #[test]
 fn a_pattern_that_clients_cannot_compile_refuses_the_plugin_and_no_other() {
-    let folder = Folder::with("fine.wasm", Tiny::new(&["fine"]).build());
+    let folder = Folder::with("fine.wasm", TinyComponent::new(&["fine"]).build());
     let cases = [
         ("flag", "(?i)^x$", r#"at character 1, "(?i)""#, r#"write both cases, such as "[Aa]""#),
         ("name", "(?P<n>x)", r#"at character 1, "(?P<n>""#, r#"write "(?<n>""#),
@@ -106,18 +106,18 @@ fn a_pattern_that_clients_cannot_compile_refuses_the_plugin_and_no_other() {
     ];
     for (id, pattern, ..) in cases {
         let schema = json!({"type": "object", "properties": {"x": {"type": "string", "pattern": pattern}}});
-        let output = Tool { output: Some(schema.to_string()), ..Tool::new(id) };
-        folder.put(&format!("{id}.wasm"), Tiny::of(vec![output]).build());
+        let output = TinyTool { output: Some(schema.to_string()), ..TinyTool::new(id) };
+        folder.put(&format!("{id}.wasm"), TinyComponent::with_tools(vec![output]).build());
     }
     let names = json!({"type": "object", "patternProperties": {"^\\_": {}}});
-    folder.put("names.wasm", Tiny::of(vec![with_input("names", names)]).build());
-    let said = Toolbay::new(&folder).args(["list"]).run().stdout;
+    folder.put("names.wasm", TinyComponent::with_tools(vec![with_input("names", names)]).build());
+    let said = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
     for (id, _, place, instead) in cases {
         let line = said.lines().find(|line| line.contains(&format!("tool {id:?}: its output schema"))).unwrap_or(&said);
         assert!(line.contains("/properties/x/pattern") && line.contains(place) && line.contains(instead), "{line}");
     }
     assert!(said.contains("patternProperties") && said.contains(r#"write "_""#), "{said}");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["fine"]);
 }
 
@@ -125,16 +125,17 @@ fn a_pattern_that_clients_cannot_compile_refuses_the_plugin_and_no_other() {
 fn check_notes_what_some_clients_cannot_read() {
     let folder = Folder::new();
     let pattern = json!({"type": "object", "properties": {"x": {"type": "string", "pattern": r"^\p{Lu}"}}});
-    let tool = Tool {
+    let tool = TinyTool {
         description: Some("x".repeat(2_049)),
         output: Some(
             json!({"type": "object", "properties": {"at": {"type": "string", "format": "date-time"}}}).to_string(),
         ),
         ..with_input("a.b", pattern)
     };
-    let long = Tool::new(&"y".repeat(51));
-    std::fs::write(folder.beside("odd.wasm"), Tiny::of(vec![tool, long]).build()).unwrap();
-    let said = Toolbay::new(&folder).args(["check", folder.beside("odd.wasm").to_str().unwrap()]).run().stdout;
+    let long = TinyTool::new(&"y".repeat(51));
+    std::fs::write(folder.sibling_path("odd.wasm"), TinyComponent::with_tools(vec![tool, long]).build()).unwrap();
+    let said =
+        ToolbayCommand::new(&folder).args(["check", folder.sibling_path("odd.wasm").to_str().unwrap()]).run().stdout;
     for note in [
         r#"! tool "a.b": validators in Python refuse the pattern "^\\p{Lu}""#,
         r#"! tool "a.b": the description has 2,049 characters, and clients cut what is beyond 2,048"#,
@@ -148,15 +149,15 @@ fn check_notes_what_some_clients_cannot_read() {
 
 #[test]
 fn names_have_the_separator_of_the_grant() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["one"]).build());
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
     folder.put("a.toml", "prefix = \"acme\"");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["acme_one"]);
-    assert!(!Toolbay::new(&folder).args(["list"]).run().stdout.contains("some clients refuse"));
+    assert!(!ToolbayCommand::new(&folder).args(["list"]).run().stdout.contains("some clients refuse"));
     folder.overwrite("a.toml", "prefix = \"acme\"\nseparator = \".\"");
     server.wait_until_listed(&["acme.one"]);
     assert_eq!(server.text("acme.one", json!({})), "fine");
-    let said = Toolbay::new(&folder).args(["list"]).run().stdout;
+    let said = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
     assert!(
         said.contains(
             r#"some clients refuse the name of a tool that has other characters than A-Z a-z 0-9 _ -: "acme.one""#
@@ -164,9 +165,9 @@ fn names_have_the_separator_of_the_grant() {
         "{said}"
     );
     folder.overwrite("a.toml", "prefix = \"acme\"\nseparator = \"-\"");
-    let refused = Toolbay::new(&folder).args(["list"]).run();
+    let refused = ToolbayCommand::new(&folder).args(["list"]).run();
     assert!(refused.stdout.contains("a.toml:2:13: separator:"), "{refused}");
-    assert_eq!(server.names(), ["acme.one"], "the grant before it is in force");
+    assert_eq!(server.tool_names(), ["acme.one"], "the grant before it is in force");
 }
 
 /// A schema for each construct that the APIs for models treat differently.
@@ -176,9 +177,9 @@ const CONSTRUCTS: &str = include_str!("../clients/constructs.json");
 fn every_construct_is_listed_in_both_forms() {
     let constructs: serde_json::Map<String, Value> = serde_json::from_str(CONSTRUCTS).unwrap();
     let tools = constructs.iter().map(|(name, schema)| with_input(name, schema.clone()));
-    let folder = Folder::with("constructs.wasm", Tiny::of(tools.collect()).build());
+    let folder = Folder::with("constructs.wasm", TinyComponent::with_tools(tools.collect()).build());
     for form in ["standard", "portable"] {
-        let mut server = Server::configured(&folder, &format!("[server]\nschemas = \"{form}\"\n"));
+        let mut server = StdioServer::start_with_config(&folder, &format!("[server]\nschemas = \"{form}\"\n"));
         server.wait_for_tool("tuple");
         let listed: serde_json::Map<String, Value> = server
             .tools()

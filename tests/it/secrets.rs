@@ -2,19 +2,19 @@
 
 use serde_json::json;
 
-use crate::support::{Folder, Server, Toolbay, failure, hostile, text};
+use crate::support::{Folder, StdioServer, ToolbayCommand, error_kind_and_text, hostile, result_text};
 
 const VALUE: &str = "hunter2-hunter2";
 
 const GRANT: &str =
     "[permissions]\nenvironment = [\"SECRET\"]\n[limits]\nconcurrency = 1\n[secrets.token]\nenvironment = \"SECRET\"";
 
-fn toolbay(folder: &Folder) -> Toolbay {
-    Toolbay::new(folder).env("SECRET", VALUE)
+fn toolbay(folder: &Folder) -> ToolbayCommand {
+    ToolbayCommand::new(folder).env("SECRET", VALUE)
 }
 
-fn serve(folder: &Folder) -> Server {
-    let mut server = Server::run(toolbay(folder).args(["serve", "--log", "debug"])).initialized("2025-11-25");
+fn serve(folder: &Folder) -> StdioServer {
+    let mut server = StdioServer::run(toolbay(folder).args(["serve", "--log", "debug"])).with_handshake("2025-11-25");
     server.wait_for_tool("tell");
     server
 }
@@ -30,24 +30,27 @@ fn a_secret_is_redacted_everywhere() {
     let folder = folder(GRANT);
     let mut server = serve(&folder);
     let mut tell = |how: &str| {
-        let id = server.begin_with_progress("tell", json!({"text": how}));
-        server.finish(id)
+        let id = server.start_call_with_progress("tell", json!({"text": how}));
+        server.finish_call(id)
     };
-    assert_eq!(text(&tell("content")), "it is [secret:token]");
+    assert_eq!(result_text(&tell("content")), "it is [secret:token]");
     let link = &tell("link")["content"][0];
     assert_eq!((&link["uri"], &link["name"]), (&json!("https://a.example/[secret:token]"), &json!("[secret:token]")));
-    assert_eq!(failure(&tell("image")).1, "The tool returned invalid output: content[0] contains a secret in `data`.");
-    assert_eq!(failure(&tell("failure")).1, "it is [secret:token]");
-    assert_eq!(failure(&tell("refusal")).1, "it is [secret:token]");
-    let (kind, said) = failure(&tell("panic"));
+    assert_eq!(
+        error_kind_and_text(&tell("image")).1,
+        "The tool returned invalid output: content[0] contains a secret in `data`."
+    );
+    assert_eq!(error_kind_and_text(&tell("failure")).1, "it is [secret:token]");
+    assert_eq!(error_kind_and_text(&tell("refusal")).1, "it is [secret:token]");
+    let (kind, said) = error_kind_and_text(&tell("panic"));
     assert_eq!(kind, "trap");
     assert!(said.contains("it is [secret:token]"), "{said}");
-    let (kind, said) = failure(&tell("hidden"));
+    let (kind, said) = error_kind_and_text(&tell("hidden"));
     assert_eq!((kind.as_str(), said.contains("it is [secret:token]")), ("trap", true), "{said}");
     for how in ["output", "error", "log", "progress"] {
-        assert_eq!(text(&tell(how)), "told", "{how}");
+        assert_eq!(result_text(&tell(how)), "told", "{how}");
     }
-    let (answers, _) = server.end();
+    let (answers, _) = server.stop();
     server.log.wait_for_end();
     let all = format!("{answers:?} {}", server.log.text());
     assert!(!all.contains(VALUE) && !all.contains("h\\0u") && !all.contains("h\\u{0}"), "{all}");

@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use crate::support::{Folder, Server, Tiny, Tool, Toolbay, hostile};
+use crate::support::{Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand, hostile};
 
 /// Two plugins of the hostile guest, `one.…` and `two.…`, which share a gate.
 fn two() -> Folder {
     let folder = Folder::new();
     for id in ["one", "two"] {
         folder.put(&format!("{id}.wasm"), hostile());
-        folder.put(&format!("{id}.toml"), format!("prefix = \"{id}\"\n{}", folder.gate()));
+        folder.put(&format!("{id}.toml"), format!("prefix = \"{id}\"\n{}", folder.create_gate()));
     }
     folder
 }
@@ -32,8 +32,9 @@ fn a_full_server_is_busy_and_says_when_to_try_again() {
     ];
     for (key, why) in cases {
         let folder = two();
-        let mut server = Server::configured(&folder, &format!("[server]\nwaiting = 0\n{key}\nqueue_wait = \"250ms\""));
-        let first = server.begin_with_progress("one_wait_for_gate", json!({}));
+        let mut server =
+            StdioServer::start_with_config(&folder, &format!("[server]\nwaiting = 0\n{key}\nqueue_wait = \"250ms\""));
+        let first = server.start_call_with_progress("one_wait_for_gate", json!({}));
         server.notification("notifications/progress");
         let result = server.call("two_count", json!({}));
         assert_eq!(
@@ -48,7 +49,7 @@ fn a_full_server_is_busy_and_says_when_to_try_again() {
         // Other requests are not calls.
         server.result("ping", json!({}));
         folder.open_gate();
-        server.finish(first);
+        server.finish_call(first);
         assert_eq!(server.text("two_count", json!({})), "1", "{key}");
     }
 }
@@ -56,11 +57,13 @@ fn a_full_server_is_busy_and_says_when_to_try_again() {
 #[test]
 fn the_queue_of_a_client_is_bounded() {
     let folder = two();
-    let mut server =
-        Server::configured(&folder, "[server]\nwaiting = 0\nclient_calls = 1\nqueue = 2\nqueue_wait = \"1m\"");
-    let mut ids = vec![server.begin_with_progress("one_wait_for_gate", json!({}))];
+    let mut server = StdioServer::start_with_config(
+        &folder,
+        "[server]\nwaiting = 0\nclient_calls = 1\nqueue = 2\nqueue_wait = \"1m\"",
+    );
+    let mut ids = vec![server.start_call_with_progress("one_wait_for_gate", json!({}))];
     server.notification("notifications/progress");
-    ids.extend((0..2).map(|_| server.begin("one_count", json!({}))));
+    ids.extend((0..2).map(|_| server.start_call("one_count", json!({}))));
     // One runs and two wait. The fourth is rejected at once, not after a minute.
     let (kind, text) = server.failure("one_count", json!({}));
     assert_eq!(kind, "busy");
@@ -70,7 +73,7 @@ fn the_queue_of_a_client_is_bounded() {
     );
     folder.open_gate();
     for id in ids {
-        assert!(server.finish(id).get("isError").is_none());
+        assert!(server.finish_call(id).get("isError").is_none());
     }
     assert_eq!(server.text("one_count", json!({})), "1");
 }
@@ -78,14 +81,14 @@ fn the_queue_of_a_client_is_bounded() {
 #[test]
 fn waiting_calls_get_their_turn() {
     let folder = two();
-    let mut server = Server::configured(&folder, "[server]\nwaiting = 0\ncalls = 1\nqueue_wait = \"1m\"");
-    let first = server.begin_with_progress("one_wait_for_gate", json!({}));
+    let mut server = StdioServer::start_with_config(&folder, "[server]\nwaiting = 0\ncalls = 1\nqueue_wait = \"1m\"");
+    let first = server.start_call_with_progress("one_wait_for_gate", json!({}));
     server.notification("notifications/progress");
-    let ids: Vec<u64> = (0..20).map(|_| server.begin("two_count", json!({}))).collect();
+    let ids: Vec<u64> = (0..20).map(|_| server.start_call("two_count", json!({}))).collect();
     folder.open_gate();
-    server.finish(first);
+    server.finish_call(first);
     for id in ids {
-        assert!(server.finish(id).get("isError").is_none());
+        assert!(server.finish_call(id).get("isError").is_none());
     }
 }
 
@@ -93,7 +96,7 @@ fn waiting_calls_get_their_turn() {
 fn the_stack_of_guests_can_be_set() {
     let folder = Folder::with("hostile.wasm", hostile());
     let deep = json!({"n": 2000});
-    let mut server = Server::configured(&folder, "[server]\nstack = \"64KiB\"");
+    let mut server = StdioServer::start_with_config(&folder, "[server]\nstack = \"64KiB\"");
     let (kind, text) = server.failure("recurse_to", deep.clone());
     assert_eq!(kind, "stack");
     assert_eq!(
@@ -102,7 +105,7 @@ fn the_stack_of_guests_can_be_set() {
     );
     assert_eq!(server.text("count", json!({})), "1");
     drop(server);
-    let mut server = Server::configured(&folder, "[server]\nstack = \"2MiB\"");
+    let mut server = StdioServer::start_with_config(&folder, "[server]\nstack = \"2MiB\"");
     server.text("recurse_to", deep);
 }
 
@@ -110,7 +113,7 @@ fn the_stack_of_guests_can_be_set() {
 fn a_ceiling_wins_over_a_grant_and_says_so() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\nfuel = 5_000_000\ntimeout = \"1h\"");
-    let mut server = Server::configured(&folder, "[ceilings]\nfuel = 1_000_000");
+    let mut server = StdioServer::start_with_config(&folder, "[ceilings]\nfuel = 1_000_000");
     let line = server.log.wait_for("fuel");
     assert!(
         line.contains("hostile.toml: limits.fuel = 5000000 was lowered to the server's ceiling, 1000000"),
@@ -120,7 +123,7 @@ fn a_ceiling_wins_over_a_grant_and_says_so() {
     let (_, text) = server.failure("burn", json!({"n": 1_000_000}));
     assert_eq!(text, "The tool used all of its fuel, 1,000,000 instructions (to allow more, raise limits.fuel).");
     drop(server);
-    let outcome = Toolbay::new(&folder).args(["list"]).run();
+    let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
     assert!(outcome.stdout.contains("    ! hostile.toml: limits.fuel = 5000000 was lowered"), "{outcome}");
 }
 
@@ -128,7 +131,7 @@ fn a_ceiling_wins_over_a_grant_and_says_so() {
 fn a_ceiling_wins_over_the_servers_own_limits_and_says_so() {
     let folder = Folder::with("hostile.wasm", hostile());
     let config = "[ceilings]\nmemory = \"16MiB\"\n[limits]\nmemory = \"32MiB\"\nfuel = 100_000_000";
-    let mut server = Server::configured(&folder, config);
+    let mut server = StdioServer::start_with_config(&folder, config);
     server.log.wait_for("limits.memory = 32.0 MiB was lowered to the server's ceiling, 16.0 MiB");
     assert_eq!(
         server.failure("allocate", json!({"n": 20})),
@@ -143,17 +146,17 @@ fn a_ceiling_wins_over_the_servers_own_limits_and_says_so() {
 fn a_component_above_a_ceiling_is_refused_with_its_name() {
     let folder = Folder::new();
     let large = [
-        ("memory", Tiny::new(&["memory"]).core("(memory 32)")),
-        ("table", Tiny::new(&["table"]).core("(table 200 funcref)")),
-        ("memories", Tiny::new(&["memories"]).core("(memory 1) (memory 1) (memory 1)")),
-        ("tables", Tiny::new(&["tables"]).core(&"(table 1 funcref)".repeat(17))),
+        ("memory", TinyComponent::new(&["memory"]).with_core_items("(memory 32)")),
+        ("table", TinyComponent::new(&["table"]).with_core_items("(table 200 funcref)")),
+        ("memories", TinyComponent::new(&["memories"]).with_core_items("(memory 1) (memory 1) (memory 1)")),
+        ("tables", TinyComponent::new(&["tables"]).with_core_items(&"(table 1 funcref)".repeat(17))),
     ];
     for (id, tiny) in large {
         folder.put(&format!("{id}.wasm"), tiny.build());
     }
     let list = |config: &str| {
-        std::fs::write(folder.beside("toolbay.toml"), format!("{config}\n[compile]\nstore = \"store\"")).unwrap();
-        Toolbay::new(&folder).args(["list"]).run().stdout
+        std::fs::write(folder.sibling_path("toolbay.toml"), format!("{config}\n[compile]\nstore = \"store\"")).unwrap();
+        ToolbayCommand::new(&folder).args(["list"]).run().stdout
     };
     let roomy = list("");
     let ceilings = "[ceilings]\nmemory = \"1MiB\"\ntable_elements = 100\nmemories = 3";
@@ -170,35 +173,35 @@ fn listing_tools_has_its_own_limits() {
     let spin = "(loop $for-ever (br $for-ever))";
     let schema = format!(r#"{{"type":"object","description":"{}"}}"#, "x".repeat(2000));
     let refused = [
-        ("spins", Tiny::new(&["spins"]).before_list(spin)),
+        ("spins", TinyComponent::new(&["spins"]).before_list(spin)),
         (
             "hoards",
-            Tiny::new(&["hoards"]).core("(memory $big 1)").before_list(
+            TinyComponent::new(&["hoards"]).with_core_items("(memory $big 1)").before_list(
                 "(loop $more (br_if $more (i32.ne (memory.grow $big (i32.const 16)) (i32.const -1)))) unreachable",
             ),
         ),
-        ("crashes", Tiny::new(&["crashes"]).before_list("unreachable")),
-        ("has-many-tools", Tiny::new(&["a", "b", "c", "d"])),
-        ("has-large-schemas", Tiny::of(vec![Tool { input: schema, ..Tool::new("large") }])),
+        ("crashes", TinyComponent::new(&["crashes"]).before_list("unreachable")),
+        ("has-many-tools", TinyComponent::new(&["a", "b", "c", "d"])),
+        ("has-large-schemas", TinyComponent::with_tools(vec![TinyTool { input: schema, ..TinyTool::new("large") }])),
     ];
     for (id, tiny) in refused {
         folder.put(&format!("{id}.wasm"), tiny.build());
     }
-    folder.put("just-fits.wasm", Tiny::new(&["e", "f", "g"]).build());
+    folder.put("just-fits.wasm", TinyComponent::new(&["e", "f", "g"]).build());
     let mut said = String::new();
     for describe in ["fuel = 1_000_000\ntools = 3\nschemas = \"1KiB\"", "fuel = 1_000_000_000_000\ntimeout = \"50ms\""]
     {
-        std::fs::write(folder.beside("toolbay.toml"), format!("[describe]\n{describe}")).unwrap();
-        let _ = writeln!(said, "{describe}\n{}", Toolbay::new(&folder).args(["list"]).run().stdout);
+        std::fs::write(folder.sibling_path("toolbay.toml"), format!("[describe]\n{describe}")).unwrap();
+        let _ = writeln!(said, "{describe}\n{}", ToolbayCommand::new(&folder).args(["list"]).run().stdout);
     }
     insta::assert_snapshot!(said);
 }
 
 #[test]
 fn a_component_may_not_be_larger_than_the_server_says() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).answer(&"x".repeat(4000)).build());
-    folder.put("b.wasm", Tiny::new(&["b"]).build());
-    let mut server = Server::configured(&folder, "[server]\ncomponent = \"4KiB\"");
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).with_text(&"x".repeat(4000)).build());
+    folder.put("b.wasm", TinyComponent::new(&["b"]).build());
+    let mut server = StdioServer::start_with_config(&folder, "[server]\ncomponent = \"4KiB\"");
     let line = server.log.wait_for("refused");
     assert!(
         line.contains("refused: the file is larger than 4.0 KiB (to allow more, raise server.component)"),
@@ -206,6 +209,6 @@ fn a_component_may_not_be_larger_than_the_server_says() {
     );
     server.wait_until_listed(&["b"]);
     drop(server);
-    let mut server = Server::configured(&folder, "[server]\ncomponent = \"8KiB\"");
+    let mut server = StdioServer::start_with_config(&folder, "[server]\ncomponent = \"8KiB\"");
     server.wait_until_listed(&["a", "b"]);
 }

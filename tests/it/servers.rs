@@ -3,16 +3,16 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, HttpServer, MODERN, Server, Toolbay, own_server, text};
+use crate::support::{Folder, HttpServer, MODERN, StdioServer, ToolbayCommand, own_server, result_text};
 
-fn serving(name: &str, first: &str) -> Server {
+fn serving(name: &str, first: &str) -> StdioServer {
     let folder = Folder::with(&format!("{name}.wasm"), own_server(name));
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool(first);
     server
 }
 
-fn tool(server: &mut Server, name: &str) -> Value {
+fn tool(server: &mut StdioServer, name: &str) -> Value {
     server.tools().into_iter().find(|tool| tool["name"] == name).unwrap()
 }
 
@@ -26,7 +26,7 @@ fn an_http_handler_that_speaks_mcp_is_a_plugin() {
     );
     let sum = server.call("add", json!({"a": 1, "b": 2.5}));
     assert_eq!(sum["structuredContent"], json!({"sum": 3.5}));
-    assert_eq!(text(&sum), "3.5");
+    assert_eq!(result_text(&sum), "3.5");
     assert_eq!(sum["_meta"]["own"], true);
     assert!(!sum["_meta"].to_string().contains("1.0.0"), "the server's name is its own affair: {sum}");
     let (kind, _) = server.failure("add", json!({"a": "one"}));
@@ -75,9 +75,9 @@ fn prompts_resources_and_completion_of_a_server_are_in_the_catalog() {
 fn a_server_that_wants_a_session_gets_its_handshake_in_each_call() {
     let mut server = serving("sessions", "count");
     server.wait_until_listed(&["count", "fail"]);
-    let id = server.begin_with_progress("count", json!({"text": "héllo"}));
-    assert_eq!(text(&server.answer(id)["result"]), "5");
-    let messages: Vec<Value> = server.notifications_so_far("notifications/progress");
+    let id = server.start_call_with_progress("count", json!({"text": "héllo"}));
+    assert_eq!(result_text(&server.wait_for_response(id)["result"]), "5");
+    let messages: Vec<Value> = server.take_notifications("notifications/progress");
     let steps: Vec<&Value> = messages.iter().map(|message| &message["message"]).collect();
     assert_eq!(steps, ["step 1", "step 2"]);
     assert_eq!(server.failure("fail", json!({})), ("none".to_owned(), "it failed".to_owned()));
@@ -103,11 +103,11 @@ fn a_command_that_speaks_mcp_is_a_server_and_no_command() {
 #[test]
 fn a_handler_that_does_not_speak_mcp_is_refused_with_what_was_tried() {
     let folder = Folder::with("page.wasm", own_server_uncached("page"));
-    let server = Server::start(&folder);
+    let server = StdioServer::start(&folder);
     let line = server.log.wait_for("WARN refused: ");
     let said = line.split_once("WARN refused: ").unwrap().1;
     insta::assert_snapshot!(said.trim_end(), @r#"it exports wasi:http/incoming-handler, but does not speak MCP: POST /mcp (server/discover): it answered 404 Not Found, "Not found"; POST / (server/discover): it answered 200 OK, "<h1>Hello</h1>"; POST / (initialize): it answered 200 OK, "<h1>Hello</h1>". A component for an HTTP host, such as Spin or wasmtime serve, is no plugin plugin="page""#);
-    let checked = Toolbay::new(&folder).args(["check", "plugins/page.wasm"]).run();
+    let checked = ToolbayCommand::new(&folder).args(["check", "plugins/page.wasm"]).run();
     assert!(checked.stderr.contains("does not speak MCP"), "{}", checked.stderr);
 }
 
@@ -126,7 +126,7 @@ fn check_says_how_a_server_is_spoken_to() {
         let folder = Folder::with(&format!("{name}.wasm"), own_server(name));
         // Once from the compiler, and once from the compile cache.
         for _ in 0..2 {
-            let checked = Toolbay::new(&folder).args(["check", &format!("plugins/{name}.wasm")]).run();
+            let checked = ToolbayCommand::new(&folder).args(["check", &format!("plugins/{name}.wasm")]).run();
             assert!(checked.stdout.contains(expected), "{}\n{}", checked.stdout, checked.stderr);
         }
     }
@@ -135,7 +135,7 @@ fn check_says_how_a_server_is_spoken_to() {
 /// What a client can answer.
 fn capable(server: &HttpServer, mut params: Value, capabilities: Value) -> Value {
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": capabilities});
-    server.modern("tools/call", params, &[]).answer()
+    server.post_stateless("tools/call", params, &[]).response_message()
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_servers_questions_reach_the_client_round_by_round() {
         sent["inputResponses"] = json!({"answer": {"action": "accept", "content": {member: answer}}});
     }
     let done = capable(&server, sent, form.clone());
-    assert_eq!(text(&done["result"]), "Ada likes blue", "{done}");
+    assert_eq!(result_text(&done["result"]), "Ada likes blue", "{done}");
     let needs = capable(&server, json!({"name": "need", "arguments": {}}), form);
     assert_eq!(needs["error"]["code"], -32021, "{needs}");
     assert_eq!(needs["error"]["data"]["requiredCapabilities"], json!({"sampling": {}}));
@@ -178,7 +178,7 @@ fn a_servers_questions_reach_the_client_round_by_round() {
 fn a_grant_renames_limits_and_denies_as_for_any_plugin() {
     let folder = Folder::with("server.wasm", own_server("server"));
     folder.put("server.toml", "prefix = \"own\"\n[limits]\nfuel = 1000\n");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("own_add");
     assert_eq!(server.failure("own_add", json!({"a": 1, "b": 2})).0, "fuel");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Folder, Server, Tiny, Toolbay, text};
+use crate::support::{Folder, StdioServer, TinyComponent, ToolbayCommand, result_text};
 
 /// A component with a function `add` and a command, which succeeds if `succeeds` is set.
 fn function_and_command(function: &str, succeeds: bool) -> Vec<u8> {
@@ -27,14 +27,14 @@ fn functions_are_offered_beside_a_command() {
     let folder = Folder::with("sums.wasm", function_and_command("add", true));
     folder.put("fails.wasm", function_and_command("run", false));
     folder.put("fails.toml", "prefix = \"other\"");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["add", "other_run", "other_run_2", "run"]);
     assert_eq!(server.call("add", json!({"a": 2, "b": 3}))["structuredContent"], json!({"result": 5}));
     assert_eq!(server.text("run", json!({"any": "thing"})), "");
     // A function has the name, so that the command has a number.
     assert_eq!(server.call("other_run", json!({"a": 2, "b": 3}))["structuredContent"], json!({"result": 5}));
     assert_eq!(server.failure("other_run_2", json!({})).1, "The command exited with code 1.");
-    let checked = Toolbay::new(&folder).args(["check", "plugins/fails.wasm"]).run();
+    let checked = ToolbayCommand::new(&folder).args(["check", "plugins/fails.wasm"]).run();
     assert!(checked.stdout.contains("each function is a tool, and the command is run_2"), "{checked}");
 }
 
@@ -61,27 +61,27 @@ const LEFT_OUT: &str = "it also exports wasi:http/incoming-handler@0.2.0, which 
 fn a_handler_that_is_no_mcp_server_is_the_command_that_it_also_is() {
     let folder = Folder::with("site.wasm", wat::parse_str(HANDLER_AND_COMMAND).unwrap());
     for start in ["compiled", "from the cache"] {
-        let mut server = Server::start(&folder);
+        let mut server = StdioServer::start(&folder);
         server.wait_until_listed(&["site"]);
         server.log.wait_for(LEFT_OUT);
         assert_eq!(server.text("site", json!({})), "", "{start}");
     }
     for command in [["check", "plugins/site.wasm"].as_slice(), &["list"]] {
-        let outcome = Toolbay::new(&folder).args(command).run();
+        let outcome = ToolbayCommand::new(&folder).args(command).run();
         assert!(outcome.stdout.contains(LEFT_OUT), "{outcome}");
     }
 }
 
 #[test]
 fn what_a_plugin_exports_beside_the_contract_is_named() {
-    let tools = Tiny::new(&["a"]).edited(&[(
+    let tools = TinyComponent::new(&["a"]).build_edited(&[(
         "(export \"toolbay:plugin/tools@0.1.0\" (instance $tools))",
         r#"(export "toolbay:plugin/tools@0.1.0" (instance $tools))
            (core module $more (func (export "f"))) (core instance $more (instantiate $more))
            (func $f (canon lift (core func $more "f"))) (instance $extra (export "f" (func $f)))
            (export "acme:extra/things" (instance $extra))"#,
     )]);
-    let mut server = Server::start(&Folder::with("a.wasm", tools));
+    let mut server = StdioServer::start(&Folder::with("a.wasm", tools));
     server.wait_until_listed(&["a"]);
     server
         .log
@@ -99,13 +99,13 @@ fn a_command_says_which_functions_it_leaves_out() {
     let folder = Folder::with("site.wasm", module("handle-http-request"));
     folder.put("tool.wasm", module("convert"));
     folder.put("kotlin.wasm", module("main"));
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["kotlin", "site", "tool"]);
     let log = &mut server.log;
     log.wait_for("it runs as a command; its request handler for Spin (handle-http-request) is not offered");
     log.wait_for("it runs as a command; its other functions, such as `convert`, are not offered");
     assert!(!log.text().contains("such as `main`"), "{}", log.text());
-    assert_eq!(text(&server.call("tool", json!({}))), "");
+    assert_eq!(result_text(&server.call("tool", json!({}))), "");
 }
 
 /// The function returns what `_initialize` has set.
@@ -116,7 +116,7 @@ fn a_reactor_is_initialised_before_its_functions_are_called() {
         (func (export "answer") (result i32) (global.set $n (i32.add (global.get $n) (i32.const 1))) (global.get $n)))"#;
     let folder = Folder::with("reactor.wasm", wat::parse_str(module).unwrap());
     folder.put("reactor.wit", "package a:b; world w { export answer: func() -> u32; }");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["answer"]);
     for _ in 0..2 {
         assert_eq!(server.call("answer", json!({}))["structuredContent"], json!({"result": 42}));
@@ -177,7 +177,7 @@ fn types_without_code_and_files_of_other_hosts_are_named() {
     for (name, file, _) in &cases {
         folder.put(&format!("{name}.wasm"), file);
     }
-    let server = Server::start(&folder);
+    let server = StdioServer::start(&folder);
     for (name, _, why) in cases {
         let line = server.log.wait_for(&format!("plugin=\"{name}\""));
         assert!(line.contains(why), "{name}: {line}");

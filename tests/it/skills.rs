@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::http::auth::token;
-use crate::support::{Folder, HttpServer, HttpSession, Response, Toolbay, initialize};
+use crate::support::{Folder, HttpResponse, HttpServer, HttpSession, ToolbayCommand, initialize};
 
 const EXTENSION: &str = "io.modelcontextprotocol/skills";
 
@@ -21,7 +21,7 @@ pub(super) fn manifest(name: &str, description: &str) -> String {
 
 /// Writes a file of a folder in the plugin folder.
 pub(super) fn write(folder: &Folder, path: &str, text: impl AsRef<[u8]>) {
-    let path = folder.path(path);
+    let path = folder.plugin_path(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
 }
@@ -47,25 +47,25 @@ pub(super) struct Peer<'a> {
 
 impl<'a> Peer<'a> {
     pub(super) fn new(server: &'a HttpServer, revision: &'a str) -> Self {
-        let session = (revision < crate::support::MODERN).then(|| server.session(revision));
+        let session = (revision < crate::support::MODERN).then(|| server.start_session(revision));
         Self { server, revision, session }
     }
 
-    fn ask(&self, method: &str, params: Value) -> Response {
+    fn ask(&self, method: &str, params: Value) -> HttpResponse {
         match &self.session {
-            Some(session) => session.ask(method, params),
-            None => self.server.stateless(self.revision, method, params, &[]),
+            Some(session) => session.request(method, params),
+            None => self.server.post_stateless_in(self.revision, method, params, &[]),
         }
     }
 
     pub(super) fn result(&self, method: &str, params: Value) -> Value {
-        let mut answer = self.ask(method, params).answer();
+        let mut answer = self.ask(method, params).response_message();
         assert!(answer.get("result").is_some(), "{method}: {answer}");
         answer["result"].take()
     }
 
     fn code(&self, method: &str, params: Value) -> i64 {
-        let answer = self.ask(method, params).answer();
+        let answer = self.ask(method, params).response_message();
         answer["error"]["code"].as_i64().unwrap_or_else(|| panic!("{method} did not fail: {answer}"))
     }
 }
@@ -92,14 +92,14 @@ const ALL: [&str; 3] = ["skill://pdf/SKILL.md", "skill://pdf/forms/SKILL.md", "s
 
 #[test]
 fn clients_of_every_revision_get_skills_whose_files_match_their_digests() {
-    let server = HttpServer::start(&skills()).ready();
+    let server = HttpServer::start(&skills()).wait_until_ready();
     let discovered = server.result("server/discover", json!({}));
     assert_eq!(discovered["capabilities"]["extensions"][EXTENSION], json!({"directoryRead": true}));
     for revision in discovered["supportedVersions"].as_array().unwrap() {
         let revision = revision.as_str().unwrap();
         let peer = Peer::new(&server, revision);
         if peer.session.is_some() {
-            let begun = server.post(&[], initialize(revision).to_string().as_bytes()).answer();
+            let begun = server.post(&[], initialize(revision).to_string().as_bytes()).response_message();
             let capabilities = &begun["result"]["capabilities"];
             assert_eq!(capabilities["extensions"][EXTENSION], json!({"directoryRead": true}), "{revision}");
         }
@@ -158,9 +158,9 @@ fn clients_of_every_revision_get_skills_whose_files_match_their_digests() {
 #[test]
 fn no_uri_leads_out_of_a_skill() {
     let folder = skills();
-    fs::write(folder.beside("secret"), "hush").unwrap();
+    fs::write(folder.sibling_path("secret"), "hush").unwrap();
     write(&folder, "pdf.resources/own.md", "own");
-    let server = HttpServer::start(&folder).ready();
+    let server = HttpServer::start(&folder).wait_until_ready();
     let peer = Peer::new(&server, crate::support::MODERN);
     // What means the same by its form is the same file, under the URI that is listed.
     for uri in ["skill://pdf/%53KILL.md", "skill://PDF/SKILL.md", "SKILL://pdf/SKILL.md"] {
@@ -207,8 +207,8 @@ fn no_uri_leads_out_of_a_skill() {
     for params in [json!({}), json!({"uri": 7}), json!({"uri": ["skill://pdf"]}), json!([]), json!(null)] {
         for method in ["skills/get", "resources/directory/read"] {
             let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-            let session = server.session("2025-11-25");
-            assert_eq!(session.post(&message).answer()["error"]["code"], -32602, "{method} {params}");
+            let session = server.start_session("2025-11-25");
+            assert_eq!(session.post(&message).response_message()["error"]["code"], -32602, "{method} {params}");
         }
     }
 }
@@ -216,7 +216,7 @@ fn no_uri_leads_out_of_a_skill() {
 #[test]
 fn lists_and_folders_have_pages() {
     let folder = skills();
-    let server = HttpServer::configured(&folder, "page_size = 1").ready();
+    let server = HttpServer::start_with_config(&folder, "page_size = 1").wait_until_ready();
     let peer = Peer::new(&server, crate::support::MODERN);
     let all = |method: &str, member: &str, params: Value| {
         let (mut found, mut cursor) = (Vec::new(), None::<Value>);
@@ -255,10 +255,10 @@ fn a_caller_gets_a_skill_as_a_whole_or_not_at_all() {
     let (all, one) = token("all", "\ntools = [\"skill://pdf/*\"]");
     let (part, two) = token("part", "\ntools = [\"skill://pdf/SKILL.md\", \"skill://pdf/forms/*\"]");
     let (none, three) = token("none", "\ntools = [\"other\"]");
-    let server = HttpServer::configured(&folder, &format!("{one}{two}{three}")).ready();
+    let server = HttpServer::start_with_config(&folder, &format!("{one}{two}{three}")).wait_until_ready();
     let ask = |token: &str, method: &str, params: Value| {
         let bearer = format!("Bearer {token}");
-        server.modern(method, params, &[("Authorization", &bearer)]).answer()
+        server.post_stateless(method, params, &[("Authorization", &bearer)]).response_message()
     };
     let listed = |token: &str| {
         let answer = ask(token, "skills/list", json!({}));
@@ -289,7 +289,7 @@ fn the_grant_bounds_files_and_rates() {
     write(&folder, "big.skill/SKILL.md", manifest("big", "Is big."));
     write(&folder, "big.skill/data.bin", vec![0; 2 << 20]);
     folder.put("zip.toml", "[rate_limit]\ncalls = 1\nper = \"1h\"\n");
-    let server = HttpServer::start(&folder).ready();
+    let server = HttpServer::start(&folder).wait_until_ready();
     let peer = Peer::new(&server, crate::support::MODERN);
     server.log.wait_for(
         "big.skill: data.bin is larger than 1.0 MiB (to allow more, raise limits.output in big.toml); nothing in it is \
@@ -297,10 +297,10 @@ fn the_grant_bounds_files_and_rates() {
     );
     assert_eq!(peer.code("resources/read", json!({"uri": "skill://big/data.bin"})), -32602);
     peer.result("resources/read", json!({"uri": ALL[2]}));
-    let again = peer.ask("resources/read", json!({"uri": ALL[2]})).answer();
+    let again = peer.ask("resources/read", json!({"uri": ALL[2]})).response_message();
     assert_eq!(again["error"]["data"]["dev.toolbay/error"], "rate", "{again}");
     folder.put("big.toml", "[limits]\noutput = \"3MiB\"\n");
-    while peer.ask("skills/get", json!({"uri": "skill://big/SKILL.md"})).answer().get("result").is_none() {}
+    while peer.ask("skills/get", json!({"uri": "skill://big/SKILL.md"})).response_message().get("result").is_none() {}
     let read = peer.result("resources/read", json!({"uri": "skill://big/data.bin"}));
     assert_eq!(bytes(&read), vec![0; 2 << 20]);
 }
@@ -316,9 +316,9 @@ fn list_shows_skills_and_what_is_wrong_with_folders() {
     }
     folder.put("lonely.toml", "");
     folder.put("file.skill", "");
-    let outcome = Toolbay::new(&folder).args(["list"]).run();
+    let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
     insta::assert_snapshot!(outcome.stdout);
-    let outcome = Toolbay::new(&folder).args(["list", "--json"]).run();
+    let outcome = ToolbayCommand::new(&folder).args(["list", "--json"]).run();
     let listed: Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert_eq!(uris(&listed["skills"]), ALL);
     assert_eq!(uris(&listed["resources"]), ALL);

@@ -7,7 +7,7 @@ use std::thread;
 
 use serde_json::json;
 
-use crate::support::{Folder, Server, Toolbay, failure, net};
+use crate::support::{Folder, StdioServer, ToolbayCommand, error_kind_and_text, net};
 
 /// A server that answers each connection with what it was sent, once that has ended.
 struct Echo {
@@ -42,10 +42,10 @@ impl Echo {
     }
 }
 
-fn server(grant: &str) -> Server {
+fn server(grant: &str) -> StdioServer {
     let folder = Folder::with("net.wasm", net());
     folder.put("net.toml", grant);
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("talk");
     server
 }
@@ -70,13 +70,13 @@ fn nothing_is_connected_to_without_a_grant_and_the_log_says_what_would_allow_it(
     let echo = Echo::start();
     let port = echo.port();
     let mut server = server("");
-    let (kind, said) = failure(&server.call("talk", json!({"host": "127.0.0.1", "port": port})));
+    let (kind, said) = error_kind_and_text(&server.call("talk", json!({"host": "127.0.0.1", "port": port})));
     assert_eq!(kind, "denied");
     assert!(said.ends_with("This tool may connect to no IP address that its grant does not list."), "{said}");
     let remedy =
         format!("in net.toml: tcp = [\"127.0.0.1:{port}\"] and network_private = [\"127.0.0.1\"] plugin=\"net\"");
     server.log.wait_for(&remedy);
-    let (kind, said) = failure(&server.call("talk", json!({"host": "db.internal", "port": 5432})));
+    let (kind, said) = error_kind_and_text(&server.call("talk", json!({"host": "db.internal", "port": 5432})));
     assert_eq!(kind, "denied");
     assert!(said.ends_with("db.internal is not among the hosts that this tool may connect to."), "{said}");
     server.log.wait_for("in net.toml: tcp = [\"db.internal:PORT\"] plugin=\"net\"");
@@ -163,7 +163,7 @@ fn a_call_has_so_many_sockets_at_once_and_gets_back_what_it_closes() {
     assert_eq!(granted.text("come_and_go", json!({"address": address, "count": 100})), "done");
     // Each holds memory of its call.
     let mut small = server(&format!("{grant}\n[limits]\nmemory = \"3MiB\""));
-    assert_eq!(failure(&small.call("hoard", json!({"address": address, "count": 16}))).0, "memory");
+    assert_eq!(error_kind_and_text(&small.call("hoard", json!({"address": address, "count": 16}))).0, "memory");
     assert_eq!(small.text("come_and_go", json!({"address": address, "count": 100})), "done");
 }
 
@@ -212,7 +212,7 @@ fn a_host_that_never_reads_or_answers_ends_with_the_call() {
         silent.address
     );
     let mut server = server(&grant);
-    let (kind, _) = failure(&server.call("flood", json!({"host": "127.0.0.1", "port": silent.port()})));
+    let (kind, _) = error_kind_and_text(&server.call("flood", json!({"host": "127.0.0.1", "port": silent.port()})));
     assert_eq!(kind, "deadline");
     silent.came.recv().unwrap();
     assert_eq!(server.text("listen", json!({})).matches(DENIED).count(), 3, "the next call is served");
@@ -223,7 +223,7 @@ fn a_mistake_in_tcp_names_the_line_and_the_nearest_key() {
     let folder = Folder::with("net.wasm", net());
     let said = |grant: &str| {
         folder.put("net.toml", grant);
-        Toolbay::new(&folder).args(["list"]).run().stdout
+        ToolbayCommand::new(&folder).args(["list"]).run().stdout
     };
     let typo = said("[permissions]\ntcps = [\"db.internal:5432\"]");
     assert!(typo.contains("! net.toml:2:1: unknown key `tcps`; did you mean `tcp`?"), "{typo}");

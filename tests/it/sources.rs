@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 
 use crate::http::auth::token;
 use crate::requests::Site;
-use crate::support::{Folder, HttpServer, Server, Toolbay, failure, hostile, web};
+use crate::support::{Folder, HttpServer, StdioServer, ToolbayCommand, error_kind_and_text, hostile, web};
 
 /// Puts a file into the plugin folder that only its owner can read, as the book says: written elsewhere, then renamed.
 fn put_secret(folder: &Folder, path: &str, value: &str) {
-    let path = folder.path(path);
+    let path = folder.plugin_path(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let staged = folder.beside("staged-secret");
+    let staged = folder.sibling_path("staged-secret");
     fs::write(&staged, value).unwrap();
     fs::set_permissions(&staged, Permissions::from_mode(0o600)).unwrap();
     fs::rename(staged, path).unwrap();
@@ -36,19 +36,19 @@ fn secret(site: &Site, name: &str, source: &str) -> String {
     format!("[secrets.{name}]\n{source}\nheader = \"x-{name}\"\norigins = [\"http://{}\"]\n", site.address)
 }
 
-fn toolbay(folder: &Folder) -> Toolbay {
+fn toolbay(folder: &Folder) -> ToolbayCommand {
     // The programs of secrets are found there, and a keyring that the test has made.
-    let path = format!("{}:{}", folder.beside("bin").display(), std::env::var("PATH").unwrap());
-    Toolbay::new(folder).env("PATH", &path)
+    let path = format!("{}:{}", folder.sibling_path("bin").display(), std::env::var("PATH").unwrap());
+    ToolbayCommand::new(folder).env("PATH", &path)
 }
 
-fn serve(command: Toolbay) -> Server {
-    let mut server = Server::run(command.args(["serve", "--log", "debug"])).initialized("2025-11-25");
+fn serve(command: ToolbayCommand) -> StdioServer {
+    let mut server = StdioServer::run(command.args(["serve", "--log", "debug"])).with_handshake("2025-11-25");
     server.wait_for_tool("send");
     server
 }
 
-fn try_to_send(server: &mut Server, site: &Site) -> String {
+fn try_to_send(server: &mut StdioServer, site: &Site) -> String {
     server.text("try_to_send", json!({"url": site.url("/hello")}))
 }
 
@@ -71,11 +71,11 @@ fn each_source_reaches_the_server_and_no_other_place() {
     let folder = folder(&site, &secrets.concat());
     put_secret(&folder, "secrets/api", "s3cret-of-the-file\n");
     put_secret(&folder, "secrets/own/stdio", "s3cret-of-the-caller\n");
-    fs::create_dir(folder.beside("bin")).unwrap();
+    fs::create_dir(folder.sibling_path("bin")).unwrap();
     let keyring =
         "#!/bin/sh\n[ \"$*\" = 'lookup service api.example.com username ada' ] && echo s3cret-of-the-keyring\n";
-    fs::write(folder.beside("bin/secret-tool"), keyring).unwrap();
-    fs::set_permissions(folder.beside("bin/secret-tool"), Permissions::from_mode(0o755)).unwrap();
+    fs::write(folder.sibling_path("bin/secret-tool"), keyring).unwrap();
+    fs::set_permissions(folder.sibling_path("bin/secret-tool"), Permissions::from_mode(0o755)).unwrap();
     let mut server = serve(toolbay(&folder).env("WEB_TOKEN", "s3cret-of-the-variable"));
     let result = server.call("send", json!({"url": site.url("/echo")}));
     let text = result["structuredContent"]["text"].as_str().unwrap().to_ascii_lowercase();
@@ -98,11 +98,11 @@ fn each_source_reaches_the_server_and_no_other_place() {
     let found = server.text("send_and_search", searched);
     assert!(!found.contains(" 0 in memory"), "{found}");
     let listed = toolbay(&folder).env("WEB_TOKEN", "s3cret-of-the-variable").args(["list"]).run();
-    assert!(listed.raw.contains("redacted secrets: command, file, keyring, own, variable\n"), "{listed}");
-    assert!(!listed.raw.contains('!'), "{listed}");
-    let (answers, _) = server.end();
+    assert!(listed.raw_stdout.contains("redacted secrets: command, file, keyring, own, variable\n"), "{listed}");
+    assert!(!listed.raw_stdout.contains('!'), "{listed}");
+    let (answers, _) = server.stop();
     server.log.wait_for_end();
-    let said = format!("{answers:?}{}{}{}", server.log.text(), listed.raw, listed.stderr);
+    let said = format!("{answers:?}{}{}{}", server.log.text(), listed.raw_stdout, listed.stderr);
     assert!(!said.contains("s3cret"), "{said}");
 }
 
@@ -129,13 +129,13 @@ fn a_request_whose_secret_has_no_value_is_not_sent() {
     ] {
         let folder = folder(&site, &secret(&site, "token", source));
         put_secret(&folder, "secrets/open", "s3cret-of-all");
-        fs::set_permissions(folder.path("secrets/open"), Permissions::from_mode(0o644)).unwrap();
+        fs::set_permissions(folder.plugin_path("secrets/open"), Permissions::from_mode(0o644)).unwrap();
         put_secret(&folder, "secrets/short", "s3cret");
         put_secret(&folder, "secrets/long", &"s3cret".repeat(11_000));
-        symlink("long", folder.path("secrets/link")).unwrap();
-        fs::create_dir(folder.beside("bin")).unwrap();
-        fs::write(folder.beside("bin/secret-tool"), "#!/bin/sh\nexit 1\n").unwrap();
-        fs::set_permissions(folder.beside("bin/secret-tool"), Permissions::from_mode(0o755)).unwrap();
+        symlink("long", folder.plugin_path("secrets/link")).unwrap();
+        fs::create_dir(folder.sibling_path("bin")).unwrap();
+        fs::write(folder.sibling_path("bin/secret-tool"), "#!/bin/sh\nexit 1\n").unwrap();
+        fs::set_permissions(folder.sibling_path("bin/secret-tool"), Permissions::from_mode(0o755)).unwrap();
         let mut server = serve(toolbay(&folder));
         server.log.wait_for(&format!("web.toml: secrets.token: {why}"));
         assert_eq!(try_to_send(&mut server, &site), DENIED, "{source}");
@@ -145,10 +145,10 @@ fn a_request_whose_secret_has_no_value_is_not_sent() {
              server.",
             site.address
         );
-        assert_eq!(failure(&result), ("denied".into(), told), "{source}");
+        assert_eq!(error_kind_and_text(&result), ("denied".into(), told), "{source}");
         let listed = toolbay(&folder).args(["list"]).run();
-        assert!(listed.raw.contains(&format!("! web.toml: secrets.token: {why}")), "{source}: {listed}");
-        server.end();
+        assert!(listed.raw_stdout.contains(&format!("! web.toml: secrets.token: {why}")), "{source}: {listed}");
+        server.stop();
         server.log.wait_for_end();
         assert!(!format!("{}{listed}", server.log.text()).contains("s3cret"), "{source}: {}", server.log.text());
     }
@@ -161,7 +161,7 @@ fn a_new_value_of_a_file_is_used_by_the_next_call() {
     let folder = folder(&site, &secret(&site, "token", "file = \"secrets/api\""));
     put_secret(&folder, "secrets/api", "s3cret-value-one");
     let mut server = serve(toolbay(&folder));
-    let sent = |server: &mut Server| {
+    let sent = |server: &mut StdioServer| {
         server.call("send", json!({"url": site.url("/echo")}));
         let seen = site.requests.recv().unwrap();
         seen.lines().find_map(|line| line.strip_prefix("x-token: ")).unwrap().to_owned()
@@ -172,7 +172,7 @@ fn a_new_value_of_a_file_is_used_by_the_next_call() {
         put_secret(&folder, "secrets/api", &value);
         assert_eq!(sent(&mut server), value);
     }
-    fs::remove_file(folder.path("secrets/api")).unwrap();
+    fs::remove_file(folder.plugin_path("secrets/api")).unwrap();
     assert_eq!(try_to_send(&mut server, &site), DENIED);
     server.log.wait_for(
         "web.toml: secrets.token: the file secrets/api does not exist, so requests to its origins are denied",
@@ -196,7 +196,7 @@ fn a_running_call_keeps_its_value_and_is_redacted_with_it() {
     );
     put_secret(&folder, "secrets/api", "s3cret-value-one");
     let mut server = serve(toolbay(&folder));
-    let call = server.begin("send", json!({"url": format!("http://{slow}/")}));
+    let call = server.start_call("send", json!({"url": format!("http://{slow}/")}));
     let (mut stream, _) = gate.accept().unwrap();
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map(Result::unwrap);
     let own = lines.find(|line| line.starts_with("x-token: ")).unwrap();
@@ -207,7 +207,7 @@ fn a_running_call_keeps_its_value_and_is_redacted_with_it() {
     server.log.wait_for("web.toml: secrets.token: the file secrets/api was read");
     let body = "s3cret-value-one";
     write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
-    let result = server.finish(call);
+    let result = server.finish_call(call);
     assert_eq!(result["structuredContent"]["text"], "[secret:token]", "{result}");
 }
 
@@ -221,16 +221,16 @@ fn a_caller_without_a_value_of_its_own_gets_that_of_nobody() {
     let mut server = serve(toolbay(&plugins));
     let result = server.call("send", json!({"url": site.url("/hello")}));
     let why = told("must carry the caller's own secret \"own\", and this caller has none on this server");
-    assert_eq!(failure(&result), ("denied".into(), why));
+    assert_eq!(error_kind_and_text(&result), ("denied".into(), why));
     server.log.wait_for("web.toml: secrets.own: the file secrets/own/stdio does not exist");
     put_secret(&plugins, "secrets/own/stdio", "s3cret-of-stdio");
     assert_eq!(try_to_send(&mut server, &site), "status 200");
-    server.end();
+    server.stop();
     // An address is not authenticated.
-    let server = HttpServer::start(&plugins).ready();
+    let server = HttpServer::start(&plugins).wait_until_ready();
     let result = server.result("tools/call", json!({"name": "send", "arguments": {"url": site.url("/hello")}}));
     let why = told("must carry the caller's own secret \"own\", and the caller is not authenticated");
-    assert_eq!(failure(&result), ("denied".into(), why));
+    assert_eq!(error_kind_and_text(&result), ("denied".into(), why));
     drop(server);
     let seen: Vec<String> = site.requests.try_iter().collect();
     assert_eq!(seen.len(), 1, "{seen:?}");
@@ -311,11 +311,11 @@ fn the_credentials_of_two_callers_never_cross_in_ten_thousand_requests() {
         put_secret(&folder, &format!("secrets/github/token/{name}"), &format!("s3cret-of-{name}"));
         callers.push((name, format!("Bearer {token}")));
     }
-    let server = HttpServer::configured(&folder, &config).ready();
+    let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     let call = |name: &str, bearer: &str, again: usize| {
         let arguments = json!({"url": format!("http://{address}/{name}"), "again": again});
         let params = json!({"name": "send", "arguments": arguments});
-        server.modern("tools/call", params, &[("Authorization", bearer)]).answer()
+        server.post_stateless("tools/call", params, &[("Authorization", bearer)]).response_message()
     };
     thread::scope(|threads| {
         for (name, bearer) in callers.iter().cycle().take(2 * THREADS) {
@@ -353,7 +353,7 @@ fn a_request_without_room_for_its_parameter_is_not_sent() {
         "The request is denied.\nA request to http://{} must carry the secret \"key\", for which its URL has no room.",
         site.address
     );
-    assert_eq!(failure(&result), ("denied".into(), told));
+    assert_eq!(error_kind_and_text(&result), ("denied".into(), told));
     assert!(site.requests.try_recv().is_err());
     server.call("send", json!({"url": site.url("/echo?a=1")}));
     let seen = site.requests.recv().unwrap();
@@ -367,7 +367,7 @@ fn no_mount_reaches_a_secret() {
     put_secret(&folder, "secrets/api", "s3cret-of-the-file");
     put_secret(&folder, "secrets/own/token/ada", "s3cret-of-ada");
     put_secret(&folder, "bin/print", "#!/bin/sh\necho > was-run; echo s3cret-of-the-program\n");
-    fs::set_permissions(folder.path("bin/print"), Permissions::from_mode(0o700)).unwrap();
+    fs::set_permissions(folder.plugin_path("bin/print"), Permissions::from_mode(0o700)).unwrap();
     let file = "[secrets.api]\nfile = \"secrets/api\"\n";
     let own = "[secrets.own]\nsource = { folder = \"secrets/own\", by = \"caller\" }\n";
     let program = "[secrets.printed]\ncommand = [\"bin/print\"]\n";
@@ -375,8 +375,9 @@ fn no_mount_reaches_a_secret() {
         format!("[[permissions.mounts]]\nhost = {host:?}\nguest = \"/data\"\naccess = {access:?}\n{more}\n")
     };
     let problems = |id: &str| {
-        let outcome = Toolbay::new(&folder).env("PATH", &std::env::var("PATH").unwrap()).args(["list", "--json"]).run();
-        let listed: Value = serde_json::from_str(&outcome.raw).unwrap();
+        let outcome =
+            ToolbayCommand::new(&folder).env("PATH", &std::env::var("PATH").unwrap()).args(["list", "--json"]).run();
+        let listed: Value = serde_json::from_str(&outcome.raw_stdout).unwrap();
         let plugin = &listed["plugins"][id];
         let first = plugin["problems"].as_array().and_then(|problems| problems.first().cloned());
         (plugin["status"].as_str().unwrap().to_owned(), first.map(|first| first.as_str().unwrap().to_owned()))
@@ -406,7 +407,10 @@ fn no_mount_reaches_a_secret() {
             let other = what.replace("is in", "contains");
             assert!(problem.starts_with(&told(what)) || problem.starts_with(&told(&other)), "{what}{of}: {problem}");
             assert_eq!(status, "refused");
-            assert!(!of.is_empty() || !folder.path("was-run").exists(), "the plugin could have replaced the program");
+            assert!(
+                !of.is_empty() || !folder.plugin_path("was-run").exists(),
+                "the plugin could have replaced the program"
+            );
         }
         folder.put("other.toml", "");
         folder.put("hostile.toml", mount(host, access, "unsafe = true") + secret);
@@ -415,7 +419,7 @@ fn no_mount_reaches_a_secret() {
         assert!(problem.unwrap().contains(&format!("is unsafe: it {what}")), "{what}");
     }
     // What is no secret can be read, and what is beside one can be changed.
-    fs::create_dir(folder.path("data")).unwrap();
+    fs::create_dir(folder.plugin_path("data")).unwrap();
     for (host, access, secret) in [("bin", "read", program), ("data", "read-write", file)] {
         folder.put("hostile.toml", mount(host, access, "") + secret);
         assert_eq!(problems("hostile"), ("ready".to_owned(), None), "{host}");

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::http::auth::token;
-use crate::support::{Folder, HttpServer, Server, Toolbay, failure, hostile, keeper, text};
+use crate::support::{
+    Folder, HttpServer, StdioServer, ToolbayCommand, error_kind_and_text, hostile, keeper, result_text,
+};
 
 /// Keeps the state of a test in its own folder.
 const CONFIG: &str = "[state]\nfolder = \"kept\"";
@@ -18,30 +20,30 @@ const GRANT: &str = "[permissions.state]";
 fn granted(grant: &str) -> Folder {
     let folder = Folder::with("keeper.wasm", keeper());
     folder.put("keeper.toml", grant);
-    folder.configure(CONFIG);
+    folder.write_config(CONFIG);
     folder
 }
 
 /// What each of the steps said.
-fn keep(server: &mut Server, steps: Value) -> Vec<String> {
+fn keep(server: &mut StdioServer, steps: Value) -> Vec<String> {
     said(&server.call("keep", json!({"steps": steps})))
 }
 
 fn said(result: &Value) -> Vec<String> {
-    let said: Value = serde_json::from_str(&text(result)).unwrap_or_else(|error| panic!("{error}: {result}"));
+    let said: Value = serde_json::from_str(&result_text(result)).unwrap_or_else(|error| panic!("{error}: {result}"));
     said["said"].as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_owned()).collect()
 }
 
 fn listed(folder: &Folder) -> Value {
-    let outcome = Toolbay::new(folder).args(["state", "list", "--json"]).run();
-    serde_json::from_str(&outcome.raw).unwrap_or_else(|error| panic!("{error}: {outcome}"))
+    let outcome = ToolbayCommand::new(folder).args(["state", "list", "--json"]).run();
+    serde_json::from_str(&outcome.raw_stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
 }
 
 #[test]
 fn without_a_grant_nothing_is_kept_and_the_log_says_what_to_write() {
     let folder = Folder::with("keeper.wasm", keeper());
-    folder.configure(CONFIG);
-    let mut server = Server::start(&folder);
+    folder.write_config(CONFIG);
+    let mut server = StdioServer::start(&folder);
     let (kind, words) = server.failure("keep", json!({"steps": []}));
     assert_eq!((kind.as_str(), words.as_str()), ("denied", "access denied\nThis tool may not keep state."));
     let log = "denied: This tool may not keep state. To allow it, add to [permissions] in keeper.toml: ";
@@ -49,10 +51,10 @@ fn without_a_grant_nothing_is_kept_and_the_log_says_what_to_write() {
     let remedy = line.split_once(log).unwrap().1.split(" plugin=").next().unwrap().to_owned();
     let names =
         |path: &Path| -> Vec<PathBuf> { fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect() };
-    let [of_this_folder] = &*names(&folder.beside("kept")) else { panic!("one folder of plugins") };
+    let [of_this_folder] = &*names(&folder.sibling_path("kept")) else { panic!("one folder of plugins") };
     assert_eq!(names(of_this_folder), [of_this_folder.join("requests")], "a database that nobody needs");
     folder.put("keeper.toml", format!("[permissions]\n{remedy}"));
-    server.until("the grant is loaded", |server| server.call("keep", json!({"steps": []}))["isError"] != true);
+    server.wait_until("the grant is loaded", |server| server.call("keep", json!({"steps": []}))["isError"] != true);
     assert_eq!(keep(&mut server, json!([{"set": ["a", "1"]}, {"get": "a"}])), ["fine", "some 1"]);
 }
 
@@ -67,7 +69,7 @@ fn a_typo_in_the_grant_names_the_nearest_key() {
         ("[permissions.state]\nkey = 1", "keeper.toml:2:1: permissions.state: unknown key `key`; did you mean `keys`?"),
         ("[permissions.state]\nbye = 1", "keeper.toml:2:1: permissions.state: unknown key `bye`; did you mean `by`?"),
     ] {
-        let outcome = Toolbay::new(&granted(grant)).args(["list"]).run();
+        let outcome = ToolbayCommand::new(&granted(grant)).args(["list"]).run();
         let said = said.split_once(": ").unwrap();
         assert!(
             outcome.stdout.contains(said.0) && outcome.stdout.contains(said.1.rsplit(": ").next().unwrap()),
@@ -75,14 +77,14 @@ fn a_typo_in_the_grant_names_the_nearest_key() {
         );
     }
     let folder = granted(GRANT);
-    folder.configure("[state]\nfoldr = \"kept\"");
-    let outcome = Toolbay::new(&folder).args(["list"]).run();
+    folder.write_config("[state]\nfoldr = \"kept\"");
+    let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
     assert!(outcome.stderr.contains("unknown key `foldr`; did you mean `folder`?"), "{outcome}");
 }
 
 #[test]
 fn every_operation_of_both_drafts_does_what_it_says() {
-    let mut server = Server::configured(&granted(GRANT), CONFIG);
+    let mut server = StdioServer::start_with_config(&granted(GRANT), CONFIG);
     let steps = json!([
         {"get": "a"}, {"exists": "a"}, {"set": ["a", "1"]}, {"exists": "a"}, {"get": "a"},
         {"set-many": [["b", "2"], ["c", "3"]]}, {"get-many": ["c", "no", "a"]}, {"list": null},
@@ -152,24 +154,24 @@ fn state_outlives_the_server_and_an_update_and_is_no_other_plugins() {
     folder.put("other.wasm", keeper());
     folder.put("other.toml", format!("prefix = \"other\"\n{GRANT}"));
     {
-        let mut server = Server::start(&folder);
+        let mut server = StdioServer::start(&folder);
         assert_eq!(keep(&mut server, json!([{"set": ["mine", "1"]}])), ["fine"]);
         let others = server.call("other_keep", json!({"steps": [{"get": "mine"}, {"set": ["mine", "2"]}, "count"]}));
         assert_eq!(said(&others), ["none", "fine", "1"]);
-        assert_eq!(server.end().1, Some(0));
+        assert_eq!(server.stop().1, Some(0));
     }
     let mut updated = keeper();
     // A custom section named `x`: another file, the same plugin.
     updated.extend([0, 2, 1, b'x']);
     folder.put("keeper.wasm", updated);
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     assert_eq!(keep(&mut server, json!([{"get": "mine"}, "count"])), ["some 1", "1"]);
 }
 
 #[test]
 fn what_exceeds_a_quota_fails_and_names_the_key_to_raise() {
     let folder = granted("[permissions.state]\nsize = \"1KiB\"\nkeys = 3");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     let steps = json!([{"fill": ["a", 1_000]}, {"fill": ["b", 100]}, {"fill": ["a", 10]}, {"fill-many": ["x", 3]},
         {"fill-many": ["x", 2]}, {"set": ["z", ""]}, "count"]);
     let [first, size, smaller, batch, two, keys, count] = &keep(&mut server, steps)[..] else { panic!() };
@@ -189,7 +191,7 @@ fn what_exceeds_a_quota_fails_and_names_the_key_to_raise() {
         words,
         "The tool tried to keep more than 3 keys of state (to allow more, raise permissions.state.keys)."
     );
-    let mut server = Server::configured(&granted(GRANT), &format!("{CONFIG}\nsize = \"10KiB\""));
+    let mut server = StdioServer::start_with_config(&granted(GRANT), &format!("{CONFIG}\nsize = \"10KiB\""));
     let (kind, words) = server.failure("keep", strictly(json!({"fill": ["a", 10_000]})));
     assert_eq!(kind, "limit");
     assert!(words.contains("(to allow more, raise state.size, which applies to all plugins)"), "{words}");
@@ -198,17 +200,17 @@ fn what_exceeds_a_quota_fails_and_names_the_key_to_raise() {
 #[test]
 fn a_quota_holds_under_eight_parallel_calls() {
     let folder = granted("[permissions.state]\nsize = \"64KiB\"\nkeys = 100");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     let calls: Vec<u64> = (0..8)
         .map(|writer| {
             let steps: Vec<Value> =
                 (0..40).map(|n| json!({"fill": [format!("{writer}-{n}"), 211 * (n % 9)]})).collect();
-            server.begin("keep", json!({"steps": steps}))
+            server.start_call("keep", json!({"steps": steps}))
         })
         .collect();
     let mut accepted = 0;
     for call in calls {
-        for word in said(&server.finish(call)) {
+        for word in said(&server.finish_call(call)) {
             assert!(word == "fine" || word.starts_with("the quota of "), "{word}");
             accepted += usize::from(word == "fine");
         }
@@ -222,12 +224,12 @@ fn a_quota_holds_under_eight_parallel_calls() {
 
 #[test]
 fn parallel_increments_and_swaps_lose_nothing() {
-    let mut server = Server::start(&granted(GRANT));
+    let mut server = StdioServer::start(&granted(GRANT));
     let steps: Vec<Value> =
         (0..50).map(|_| json!({"increment": ["n", 1]})).chain([json!({"append": ["s", "x", 10]})]).collect();
-    let calls: Vec<u64> = (0..8).map(|_| server.begin("keep", json!({"strict": true, "steps": steps}))).collect();
+    let calls: Vec<u64> = (0..8).map(|_| server.start_call("keep", json!({"strict": true, "steps": steps}))).collect();
     for call in calls {
-        said(&server.finish(call));
+        said(&server.finish_call(call));
     }
     let expected = ["some 400".to_owned(), format!("some {}", "x".repeat(80))];
     assert_eq!(keep(&mut server, json!([{"get": "n"}, {"get": "s"}])), expected);
@@ -238,21 +240,24 @@ fn callers_have_states_of_their_own_if_the_grant_says_so() {
     let folder = granted("[permissions.state]\nby = \"caller\"\nkeys = 1");
     let (ada, first) = token("ada", "");
     let (bob, second) = token("bob", "");
-    let server = HttpServer::configured(&folder, &format!("{CONFIG}\n{first}{second}")).ready();
+    let server = HttpServer::start_with_config(&folder, &format!("{CONFIG}\n{first}{second}")).wait_until_ready();
     let call = |token: &str, steps: Value| {
         let params = json!({"name": "keep", "arguments": {"steps": steps}});
-        let answer = server.modern("tools/call", params, &[("Authorization", &format!("Bearer {token}"))]).answer();
+        let answer = server
+            .post_stateless("tools/call", params, &[("Authorization", &format!("Bearer {token}"))])
+            .response_message();
         said(&answer["result"])
     };
     assert_eq!(call(&ada, json!([{"set": ["a", "ada's"]}])), ["fine"]);
     let full = "the quota of 1 keys is used up (permissions.state.keys)";
     assert_eq!(call(&bob, json!([{"get": "a"}, {"set": ["b", "bob's"]}, {"set": ["c", ""]}])), ["none", "fine", full]);
     assert_eq!(call(&ada, json!([{"get": "a"}, "count"])), ["some ada's", "1"]);
-    let get =
-        |caller: &str, key: &str| Toolbay::new(&folder).args(["state", "get", "keeper", key, "--caller", caller]).run();
-    assert_eq!(get("token:bob", "b").raw, "bob's");
+    let get = |caller: &str, key: &str| {
+        ToolbayCommand::new(&folder).args(["state", "get", "keeper", key, "--caller", caller]).run()
+    };
+    assert_eq!(get("token:bob", "b").raw_stdout, "bob's");
     assert_eq!(get("token:bob", "a").code, 1);
-    let outcome = Toolbay::new(&folder).args(["state", "clear", "keeper", "--caller", "token:ada"]).run();
+    let outcome = ToolbayCommand::new(&folder).args(["state", "clear", "keeper", "--caller", "token:ada"]).run();
     assert_eq!(outcome.stdout, "deleted 1 key, 6 B\n");
     assert_eq!(call(&ada, json!([{"get": "a"}])), ["none"]);
     assert_eq!(call(&bob, json!([{"get": "b"}])), ["some bob's"]);
@@ -262,10 +267,12 @@ fn callers_have_states_of_their_own_if_the_grant_says_so() {
 fn without_by_all_callers_share_the_state() {
     let folder = granted(GRANT);
     let ((ada, first), (bob, second)) = (token("ada", ""), token("bob", ""));
-    let server = HttpServer::configured(&folder, &format!("{CONFIG}\n{first}{second}")).ready();
+    let server = HttpServer::start_with_config(&folder, &format!("{CONFIG}\n{first}{second}")).wait_until_ready();
     let call = |token: &str, step: Value| {
         let params = json!({"name": "keep", "arguments": {"steps": [step]}});
-        let answer = server.modern("tools/call", params, &[("Authorization", &format!("Bearer {token}"))]).answer();
+        let answer = server
+            .post_stateless("tools/call", params, &[("Authorization", &format!("Bearer {token}"))])
+            .response_message();
         said(&answer["result"])
     };
     assert_eq!(call(&ada, json!({"set": ["a", "hers"]})), ["fine"]);
@@ -274,12 +281,12 @@ fn without_by_all_callers_share_the_state() {
 
 #[test]
 fn without_size_and_keys_the_defaults_hold() {
-    let mut server = Server::start(&granted(GRANT));
+    let mut server = StdioServer::start(&granted(GRANT));
     let full: Vec<Value> = (0..10).map(|n| json!({"fill": [format!("{n}"), 1 << 20]})).collect();
     let said = keep(&mut server, Value::from(full));
     assert_eq!(said.iter().filter(|word| *word == "fine").count(), 9, "{said:?}");
     assert_eq!(said[9], "the quota of 10.0 MiB is used up (permissions.state.size)");
-    let mut server = Server::start(&granted(GRANT));
+    let mut server = StdioServer::start(&granted(GRANT));
     let many: Vec<Value> = (0..11).map(|n| json!({"fill-many": [format!("{n}-"), 1_000]})).collect();
     let said = keep(&mut server, Value::from(many));
     assert_eq!(said.iter().filter(|word| *word == "fine").count(), 10, "{said:?}");
@@ -289,9 +296,11 @@ fn without_size_and_keys_the_defaults_hold() {
 #[test]
 fn a_caller_who_is_not_authenticated_has_no_state() {
     let folder = granted("[permissions.state]\nby = \"caller\"");
-    let server = HttpServer::configured(&folder, CONFIG).ready();
-    let answer = server.modern("tools/call", json!({"name": "keep", "arguments": {"steps": []}}), &[]).answer();
-    let (kind, words) = failure(&answer["result"]);
+    let server = HttpServer::start_with_config(&folder, CONFIG).wait_until_ready();
+    let answer = server
+        .post_stateless("tools/call", json!({"name": "keep", "arguments": {"steps": []}}), &[])
+        .response_message();
+    let (kind, words) = error_kind_and_text(&answer["result"]);
     assert_eq!(kind, "denied");
     assert!(
         words.starts_with("This tool keeps state for each caller, and this caller is not authenticated."),
@@ -299,7 +308,7 @@ fn a_caller_who_is_not_authenticated_has_no_state() {
     );
     assert_eq!(listed(&folder)["state"], json!([]));
     // The one caller over standard input and output is known.
-    let mut server = Server::configured(&folder, CONFIG);
+    let mut server = StdioServer::start_with_config(&folder, CONFIG);
     assert_eq!(keep(&mut server, json!([{"set": ["a", "1"]}])), ["fine"]);
     assert_eq!(listed(&folder)["state"][0]["caller"], "stdio");
 }
@@ -310,7 +319,7 @@ fn what_was_acknowledged_is_there_after_the_server_was_killed() {
     let folder = granted("[permissions.state]\nkeys = 100000\n[limits]\nlog = \"8MiB\"");
     let (mut acknowledged, mut kept) = (vec![0_u64; PARALLEL], 0);
     for round in 0..5 {
-        let mut server = Server::start(&folder);
+        let mut server = StdioServer::start(&folder);
         for (writer, acknowledged) in acknowledged.iter_mut().enumerate() {
             let n = format!("n{writer}");
             let found = keep(&mut server, json!([{"increment": [n, 0]}]))[0].parse::<u64>().unwrap();
@@ -325,7 +334,7 @@ fn what_was_acknowledged_is_there_after_the_server_was_killed() {
             (acknowledged[writer] + 1..acknowledged[writer] + 2_000).flat_map(change).collect()
         };
         for writer in 0..PARALLEL {
-            server.begin("keep", json!({"strict": true, "steps": steps(writer)}));
+            server.start_call("keep", json!({"strict": true, "steps": steps(writer)}));
         }
         let last =
             acknowledged.iter().enumerate().map(|(writer, before)| format!("w{writer}={}.", before + 20 + round));
@@ -351,18 +360,18 @@ fn what_was_acknowledged_is_there_after_the_server_was_killed() {
 #[test]
 fn a_call_that_is_cancelled_or_too_late_leaves_the_state_whole() {
     let folder = granted("[permissions.state]\n[limits]\ntimeout = \"500ms\"");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     for n in 0..5 {
-        let call = server.begin("keep", json!({"steps": [{"say": format!("began {n}")}, {"forever": "a"}]}));
+        let call = server.start_call("keep", json!({"steps": [{"say": format!("began {n}")}, {"forever": "a"}]}));
         server.log.wait_for(&format!("began {n}"));
         server.notify("notifications/cancelled", json!({"requestId": call}));
     }
     let (kind, _) = server.failure("keep", json!({"steps": [{"forever": "a"}]}));
     assert_eq!(kind, "deadline");
     // On a busy machine, half a second is too short for what follows.
-    server.end();
+    server.stop();
     folder.put("keeper.toml", GRANT);
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     assert_eq!(keep(&mut server, json!([{"get": "a"}, {"set": ["b", "1"]}, "count"])), ["some again", "fine", "2"]);
     assert_eq!(listed(&folder)["state"][0]["bytes"], "a".len() + "again".len() + "b".len() + 1);
 }
@@ -370,14 +379,14 @@ fn a_call_that_is_cancelled_or_too_late_leaves_the_state_whole() {
 #[test]
 fn what_is_read_and_held_is_drawn_from_the_call() {
     let folder = granted(GRANT);
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     assert_eq!(keep(&mut server, json!([{"fill": ["large", 1_000_000]}, {"get": "large"}])), ["fine", "1000000 bytes"]);
     let (kind, _) = server.failure("keep", json!({"steps": [{"hoard": 5_000}]}));
     assert_eq!(kind, "limit");
     folder.put("keeper.toml", format!("{GRANT}\n[limits]\nmemory = \"2MiB\""));
-    server.until("the grant is loaded", |server| {
+    server.wait_until("the grant is loaded", |server| {
         let result = server.call("keep", json!({"steps": [{"get": "large"}]}));
-        result["isError"] == true && failure(&result).0 == "memory"
+        result["isError"] == true && error_kind_and_text(&result).0 == "memory"
     });
     assert_eq!(keep(&mut server, json!([{"exists": "large"}])), ["true"]);
 }
@@ -385,10 +394,10 @@ fn what_is_read_and_held_is_drawn_from_the_call() {
 #[test]
 fn the_operator_sees_and_clears_what_is_kept_while_a_server_runs() {
     let folder = granted(GRANT);
-    let toolbay = |args: &[&str]| Toolbay::new(&folder).args(["state"]).args(args).run();
+    let toolbay = |args: &[&str]| ToolbayCommand::new(&folder).args(["state"]).args(args).run();
     assert!(toolbay(&["list"]).stdout.starts_with("no plugin keeps anything in "));
-    assert!(!folder.beside("kept").exists(), "to look creates nothing");
-    let mut server = Server::start(&folder);
+    assert!(!folder.sibling_path("kept").exists(), "to look creates nothing");
+    let mut server = StdioServer::start(&folder);
     keep(&mut server, json!([{"set": ["a", "12345"]}, {"set": ["b", "1"]}]));
     server.call("keep", json!({"bucket": "other", "steps": [{"set": ["c", "\u{1b}[1mx"]}]}));
     insta::assert_snapshot!(toolbay(&["list"]).stdout, @r"
@@ -406,8 +415,8 @@ fn the_operator_sees_and_clears_what_is_kept_while_a_server_runs() {
         "quota": {"size": 10 << 20, "keys": 10_000, "by": "plugin"},
     }]);
     assert_eq!(listed(&folder)["state"], expected);
-    assert_eq!(toolbay(&["get", "keeper", "a"]).raw, "12345");
-    assert_eq!(toolbay(&["get", "keeper", "c", "--bucket", "other"]).raw, "\u{1b}[1mx");
+    assert_eq!(toolbay(&["get", "keeper", "a"]).raw_stdout, "12345");
+    assert_eq!(toolbay(&["get", "keeper", "c", "--bucket", "other"]).raw_stdout, "\u{1b}[1mx");
     let missing = toolbay(&["get", "keeper", "c"]);
     assert_eq!((missing.code, missing.stderr.as_str()), (1, "toolbay: keeper has no key \"c\" in bucket default\n"));
     assert_eq!(toolbay(&["get", "nobody", "c"]).code, 1);
@@ -418,14 +427,14 @@ fn the_operator_sees_and_clears_what_is_kept_while_a_server_runs() {
     assert!(toolbay(&["list"]).stdout.contains("which its grant does not let it use"));
     assert_eq!(toolbay(&["clear", "keeper"]).stdout, "deleted 2 keys, 8 B\n");
     assert_eq!(listed(&folder)["state"], json!([]));
-    let listed = Toolbay::new(&granted(GRANT)).args(["list"]).run();
+    let listed = ToolbayCommand::new(&granted(GRANT)).args(["list"]).run();
     assert!(listed.stdout.contains("    + state: 10.0 MiB and 10,000 keys\n"), "{listed}");
 }
 
 #[test]
 fn two_servers_can_use_one_state_in_turns() {
     let folder = granted(GRANT);
-    let (mut first, mut second) = (Server::start(&folder), Server::start(&folder));
+    let (mut first, mut second) = (StdioServer::start(&folder), StdioServer::start(&folder));
     for n in 1..=2 {
         assert_eq!(keep(&mut first, json!([{"increment": ["n", 1]}])), [(2 * n - 1).to_string()]);
         assert_eq!(keep(&mut second, json!([{"increment": ["n", 1]}])), [(2 * n).to_string()]);
@@ -435,29 +444,29 @@ fn two_servers_can_use_one_state_in_turns() {
 #[test]
 fn no_state_is_kept_if_the_folder_is_empty_or_cannot_be_used() {
     let folder = granted(GRANT);
-    let mut server = Server::configured(&folder, "[state]\nfolder = \"\"");
+    let mut server = StdioServer::start_with_config(&folder, "[state]\nfolder = \"\"");
     let (kind, words) = server.failure("keep", json!({"steps": []}));
     assert_eq!(kind, "denied");
     assert!(words.starts_with("The server keeps no state"), "{words}");
-    assert_eq!(Toolbay::new(&folder).args(["state", "list"]).run().code, 1);
-    folder.configure(CONFIG);
-    fs::create_dir_all(folder.beside("kept/toolbay-state")).unwrap();
-    fs::write(folder.beside("kept/toolbay-state/state.redb"), "no database").unwrap();
-    let mut server = Server::start(&folder);
+    assert_eq!(ToolbayCommand::new(&folder).args(["state", "list"]).run().code, 1);
+    folder.write_config(CONFIG);
+    fs::create_dir_all(folder.sibling_path("kept/toolbay-state")).unwrap();
+    fs::write(folder.sibling_path("kept/toolbay-state/state.redb"), "no database").unwrap();
+    let mut server = StdioServer::start(&folder);
     // Said when the grant is loaded, before any call.
     server.log.wait_for("state.redb");
     let unavailable = "the state is not available at the moment; the server's log says why";
     assert_eq!(keep(&mut server, json!([{"get": "a"}, {"set": ["a", "1"]}])), [unavailable; 2]);
-    assert_eq!(fs::read_to_string(folder.beside("kept/toolbay-state/state.redb")).unwrap(), "no database");
+    assert_eq!(fs::read_to_string(folder.sibling_path("kept/toolbay-state/state.redb")).unwrap(), "no database");
 }
 
 #[test]
 fn a_variable_sets_the_folder() {
     let folder = Folder::with("keeper.wasm", keeper());
     folder.put("keeper.toml", GRANT);
-    let kept = folder.beside("by-variable");
-    let command = Toolbay::new(&folder).args(["serve"]).env("TOOLBAY_STATE_FOLDER", kept.to_str().unwrap());
-    let mut server = Server::run(command).initialized("2025-11-25");
+    let kept = folder.sibling_path("by-variable");
+    let command = ToolbayCommand::new(&folder).args(["serve"]).env("TOOLBAY_STATE_FOLDER", kept.to_str().unwrap());
+    let mut server = StdioServer::run(command).with_handshake("2025-11-25");
     assert_eq!(keep(&mut server, json!([{"set": ["a", "1"]}])), ["fine"]);
     assert!(kept.join("toolbay-state/state.redb").exists());
 }
@@ -465,13 +474,13 @@ fn a_variable_sets_the_folder() {
 #[test]
 fn no_mount_contains_the_state() {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.configure(CONFIG);
-    fs::create_dir_all(folder.beside("kept/toolbay-state")).unwrap();
+    folder.write_config(CONFIG);
+    fs::create_dir_all(folder.sibling_path("kept/toolbay-state")).unwrap();
     for host in ["../kept", "../kept/toolbay-state"] {
         for access in ["read", "read-write"] {
             let mount = format!("[[permissions.mounts]]\nhost = \"{host}\"\nguest = \"/data\"\naccess = \"{access}\"");
             folder.put("hostile.toml", mount);
-            let outcome = Toolbay::new(&folder).args(["list"]).run();
+            let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
             assert!(outcome.stdout.contains("contains the state of plugins, so the plugin could"), "{outcome}");
         }
     }

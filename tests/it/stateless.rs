@@ -2,29 +2,31 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, LIST_CHANGED, Server, Tiny, Tool, hostile, modern, sample, text};
+use crate::support::{
+    Folder, LIST_CHANGED, StdioServer, TinyComponent, TinyTool, hostile, modern, result_text, sample,
+};
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// Sends a stateless request, and returns its id.
-fn send(server: &mut Server, id: u64, method: &str, params: Value) -> u64 {
+fn send(server: &mut StdioServer, id: u64, method: &str, params: Value) -> u64 {
     server.send(modern(json!(id), method, params).to_string());
     id
 }
 
-fn ask(server: &mut Server, id: u64, method: &str, params: Value) -> Value {
+fn ask(server: &mut StdioServer, id: u64, method: &str, params: Value) -> Value {
     send(server, id, method, params);
-    server.answer(id)
+    server.wait_for_response(id)
 }
 
-fn result(server: &mut Server, id: u64, method: &str, params: Value) -> Value {
+fn result(server: &mut StdioServer, id: u64, method: &str, params: Value) -> Value {
     let mut answer = ask(server, id, method, params);
     assert!(answer.get("result").is_some(), "{method} failed: {answer}");
     answer["result"].take()
 }
 
 /// Opens a subscription to changes of tools, and waits until it is open.
-fn listen(server: &mut Server, id: u64) {
+fn listen(server: &mut StdioServer, id: u64) {
     send(server, id, "subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}));
     let acknowledged = server.wait_for("the acknowledgement", |message| {
         message["method"] == "notifications/subscriptions/acknowledged"
@@ -33,7 +35,7 @@ fn listen(server: &mut Server, id: u64) {
     assert_eq!(acknowledged["params"]["notifications"], json!({"toolsListChanged": true}));
 }
 
-fn told(server: &mut Server, id: u64) {
+fn told(server: &mut StdioServer, id: u64) {
     server.wait_for("the change", |message| {
         message["method"] == LIST_CHANGED && message["params"]["_meta"][SUBSCRIPTION] == id
     });
@@ -41,7 +43,7 @@ fn told(server: &mut Server, id: u64) {
 
 #[test]
 fn discovery_says_what_the_server_is() {
-    let mut server = Server::spawn(&Folder::new());
+    let mut server = StdioServer::spawn(&Folder::new());
     let discovered = result(&mut server, 1, "server/discover", json!({}));
     insta::assert_json_snapshot!(discovered, {
         r#"._meta["io.modelcontextprotocol/serverInfo"].version"# => "<version>",
@@ -50,9 +52,9 @@ fn discovery_says_what_the_server_is() {
 
 #[test]
 fn a_client_without_a_session_lists_and_calls() {
-    let list = Tool { output: Some(r#"{"type":"array"}"#.into()), ..Tool::new("returns-a-list") };
-    let folder = Folder::with("a.wasm", Tiny::of(vec![list]).structured("[1,2]").build());
-    let mut server = Server::spawn(&folder);
+    let list = TinyTool { output: Some(r#"{"type":"array"}"#.into()), ..TinyTool::new("returns-a-list") };
+    let folder = Folder::with("a.wasm", TinyComponent::with_tools(vec![list]).with_structured("[1,2]").build());
+    let mut server = StdioServer::spawn(&folder);
     let listed = result(&mut server, 1, "tools/list", json!({}));
     assert_eq!(
         (&listed["resultType"], &listed["ttlMs"], &listed["cacheScope"]),
@@ -70,10 +72,12 @@ fn a_client_without_a_session_lists_and_calls() {
 
 #[test]
 fn every_error_of_a_stateless_request() {
-    let needy =
-        Tool { meta: Some(r#"{"dev.toolbay/client-capabilities":{"sampling":{}}}"#.into()), ..Tool::new("needy") };
-    let typed = Tool { input: r#"{"type":"object","required":["n"]}"#.into(), ..Tool::new("typed") };
-    let mut server = Server::spawn(&Folder::with("a.wasm", Tiny::of(vec![needy, typed]).build()));
+    let needy = TinyTool {
+        meta: Some(r#"{"dev.toolbay/client-capabilities":{"sampling":{}}}"#.into()),
+        ..TinyTool::new("needy")
+    };
+    let typed = TinyTool { input: r#"{"type":"object","required":["n"]}"#.into(), ..TinyTool::new("typed") };
+    let mut server = StdioServer::spawn(&Folder::with("a.wasm", TinyComponent::with_tools(vec![needy, typed]).build()));
     let supported = result(&mut server, 0, "server/discover", json!({}))["supportedVersions"].take();
     result(&mut server, 1, "tools/list", json!({}));
     let mut id = 1;
@@ -112,14 +116,14 @@ fn every_error_of_a_stateless_request() {
     assert_eq!(error("tools/list", json!({"cursor": ""}))["message"], Value::Null, "an empty cursor is one");
     assert_eq!(error("subscriptions/listen", json!({}))["code"], -32602);
     let able = json!({"name": "needy", "_meta": {"io.modelcontextprotocol/clientCapabilities": {"sampling": {}}}});
-    assert_eq!(text(&result(&mut server, 100, "tools/call", able)), "fine");
+    assert_eq!(result_text(&result(&mut server, 100, "tools/call", able)), "fine");
     // Invalid arguments are reported to the model.
     assert_eq!(result(&mut server, 101, "tools/call", json!({"name": "typed"}))["isError"], true);
 }
 
 #[test]
 fn a_request_without_a_session_or_a_revision_is_told_both_ways() {
-    let mut server = Server::spawn(&Folder::new());
+    let mut server = StdioServer::spawn(&Folder::new());
     for method in ["tools/list", "tools/call", "server/discover", "subscriptions/listen", "logging/setLevel"] {
         let error = server.error(method, json!({}));
         assert_eq!(error["code"], -32602, "{method}");
@@ -131,12 +135,12 @@ fn a_request_without_a_session_or_a_revision_is_told_both_ways() {
 
 #[test]
 fn sessions_and_stateless_requests_share_one_process() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
-    let mut server = Server::spawn(&folder);
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    let mut server = StdioServer::spawn(&folder);
     assert_eq!(result(&mut server, 1000, "server/discover", json!({}))["resultType"], "complete");
     // An unexpected notification in between does no harm.
     server.notify("notifications/cancelled", json!({"requestId": 1000}));
-    let mut server = server.initialized("2025-06-18");
+    let mut server = server.with_handshake("2025-06-18");
     server.wait_until_listed(&["a"]);
     listen(&mut server, 1001);
     for round in 0..3 {
@@ -149,7 +153,7 @@ fn sessions_and_stateless_requests_share_one_process() {
         assert_eq!(result(&mut server, 1012 + round, "tools/call", json!({"name": "a"}))["resultType"], "complete");
         assert_eq!(server.error("server/discover", json!({}))["code"], -32601);
     }
-    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    folder.put("b.wasm", TinyComponent::new(&["b"]).build());
     told(&mut server, 1001);
     let plain = server.wait_for("the session's own", |message| message["method"] == LIST_CHANGED);
     assert!(plain.get("params").is_none(), "{plain}");
@@ -157,8 +161,8 @@ fn sessions_and_stateless_requests_share_one_process() {
 
 #[test]
 fn a_subscription_sends_only_the_requested_notifications() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
-    let mut server = Server::spawn(&folder);
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    let mut server = StdioServer::spawn(&folder);
     result(&mut server, 1, "tools/list", json!({}));
     listen(&mut server, 2);
     listen(&mut server, 3);
@@ -171,17 +175,17 @@ fn a_subscription_sends_only_the_requested_notifications() {
     // An id can have only one subscription.
     assert_eq!(ask(&mut server, 3, "subscriptions/listen", json!({"notifications": {}}))["error"]["code"], -32600);
 
-    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    folder.put("b.wasm", TinyComponent::new(&["b"]).build());
     told(&mut server, 2);
     told(&mut server, 3);
     server.notify("notifications/cancelled", json!({"requestId": 2}));
-    folder.put("c.wasm", Tiny::new(&["c"]).build());
+    folder.put("c.wasm", TinyComponent::new(&["c"]).build());
     told(&mut server, 3);
     result(&mut server, 5, "server/discover", json!({}));
-    assert!(server.notifications_so_far(LIST_CHANGED).is_empty(), "only one subscription was left");
+    assert!(server.take_notifications(LIST_CHANGED).is_empty(), "only one subscription was left");
 
     // When the server ends, it ends the open subscriptions, and each has one end.
-    let (said, code) = server.end();
+    let (said, code) = server.stop();
     assert_eq!(code, Some(0));
     for id in [3, 4] {
         let about = |message: &&Value| message["params"]["requestId"] == id || message["id"] == id;
@@ -196,13 +200,13 @@ fn a_subscription_sends_only_the_requested_notifications() {
 #[test]
 fn a_change_that_races_with_a_subscription_is_not_lost() {
     let folder = Folder::new();
-    let mut server = Server::spawn(&folder);
+    let mut server = StdioServer::spawn(&folder);
     for round in 0..10 {
         // Sent without waiting for the response: the change happens before, during or after the acknowledgement.
         let params = json!({"notifications": {"toolsListChanged": true}});
         let id = send(&mut server, 10 + round, "subscriptions/listen", params);
         let name = format!("tool-{round}");
-        folder.put(&format!("{name}.wasm"), Tiny::new(&[&name]).build());
+        folder.put(&format!("{name}.wasm"), TinyComponent::new(&[&name]).build());
         loop {
             let ask = 1000 + round * 100;
             let listed = result(&mut server, ask, "tools/list", json!({}));
@@ -217,7 +221,7 @@ fn a_change_that_races_with_a_subscription_is_not_lost() {
 
 #[test]
 fn log_messages_are_sent_only_if_the_request_asks_for_them() {
-    let mut server = Server::spawn(&Folder::with("hostile.wasm", hostile()));
+    let mut server = StdioServer::spawn(&Folder::with("hostile.wasm", hostile()));
     let call = |level: Option<&str>| {
         let mut params = json!({"name": "log_flood", "arguments": {"n": 3}});
         if let Some(level) = level {
@@ -227,7 +231,7 @@ fn log_messages_are_sent_only_if_the_request_asks_for_them() {
     };
     for (id, level, lines) in [(1, None, 0), (2, Some("info"), 3), (3, Some("warning"), 0), (4, Some("debug"), 3)] {
         result(&mut server, id, "tools/call", call(level));
-        let logged = server.notifications_so_far("notifications/message");
+        let logged = server.take_notifications("notifications/message");
         assert_eq!(logged.len(), lines, "{level:?}");
         for line in logged {
             assert_eq!((&line["level"], &line["logger"]), (&json!("info"), &json!("log_flood")));
@@ -239,12 +243,12 @@ fn log_messages_are_sent_only_if_the_request_asks_for_them() {
 #[test]
 fn a_session_sets_its_log_level_and_gets_no_log_messages_before_it_is_initialized() {
     let folder = Folder::with("hostile.wasm", hostile());
-    let mut server = Server::spawn(&folder);
-    let initialized = server.initialize("2025-06-18");
+    let mut server = StdioServer::spawn(&folder);
+    let initialized = server.send_initialize("2025-06-18");
     assert_eq!(initialized["capabilities"]["logging"], json!({}));
-    let lines = |server: &mut Server| {
+    let lines = |server: &mut StdioServer| {
         server.call("log_flood", json!({"n": 2}));
-        server.notifications_so_far("notifications/message").len()
+        server.take_notifications("notifications/message").len()
     };
     assert_eq!(lines(&mut server), 0, "not ready yet");
     server.notify("notifications/initialized", json!({}));
@@ -260,30 +264,30 @@ fn a_session_sets_its_log_level_and_gets_no_log_messages_before_it_is_initialize
 
 #[test]
 fn a_stateless_call_reports_progress_and_can_be_cancelled() {
-    let mut server = Server::spawn(&Folder::with("hostile.wasm", hostile()));
+    let mut server = StdioServer::spawn(&Folder::with("hostile.wasm", hostile()));
     let params = json!({"name": "progress", "arguments": {"n": 3}, "_meta": {"progressToken": "t"}});
-    assert_eq!(text(&result(&mut server, 1, "tools/call", params)), "3 steps");
-    let reports = server.notifications_so_far("notifications/progress");
+    assert_eq!(result_text(&result(&mut server, 1, "tools/call", params)), "3 steps");
+    let reports = server.take_notifications("notifications/progress");
     assert_eq!(reports.iter().map(|report| report["progress"].as_f64().unwrap()).collect::<Vec<_>>(), [1.0, 2.0, 3.0]);
     send(&mut server, 2, "tools/call", json!({"name": "loop_forever", "_meta": {"progressToken": 2}}));
     server.notification("notifications/progress");
     server.notify("notifications/cancelled", json!({"requestId": 2}));
     result(&mut server, 3, "server/discover", json!({}));
-    let (said, _) = server.end();
+    let (said, _) = server.stop();
     assert!(!said.iter().any(|message| message["id"] == 2), "{said:?}");
 }
 
 #[test]
 fn a_trace_is_passed_on_to_the_guest() {
     let folder = Folder::with("hostile.wasm", hostile());
-    let mut server = Server::spawn(&folder);
+    let mut server = StdioServer::spawn(&folder);
     let trace = "0af7651916cd43dd8448eb211c80319c";
     let meta = json!({"traceparent": format!("00-{trace}-00f067aa0ba902b7-01"), "tracestate": "a=1", "baggage": "b=2"});
-    let seen = text(&result(&mut server, 1, "tools/call", json!({"name": "environment", "_meta": meta})));
+    let seen = result_text(&result(&mut server, 1, "tools/call", json!({"name": "environment", "_meta": meta})));
     assert!(seen.contains(&format!("TRACEPARENT=00-{trace}-")) && !seen.contains("00f067aa0ba902b7"), "{seen}");
     assert!(seen.contains("TRACESTATE=a=1") && seen.contains("BAGGAGE=b=2"), "{seen}");
     for none in [json!({}), json!({"traceparent": "nonsense"})] {
-        let seen = text(&result(&mut server, 2, "tools/call", json!({"name": "environment", "_meta": none})));
+        let seen = result_text(&result(&mut server, 2, "tools/call", json!({"name": "environment", "_meta": none})));
         assert!(!seen.contains("TRACE"), "{seen}");
     }
     let failing = json!({"name": "panic", "_meta": {"traceparent": format!("00-{trace}-00f067aa0ba902b7-01")}});
@@ -295,7 +299,7 @@ fn a_trace_is_passed_on_to_the_guest() {
 #[test]
 fn the_samples_work_without_a_session() {
     let folder = Folder::with("calculator.wasm", sample("calculator"));
-    let mut server = Server::spawn(&folder);
+    let mut server = StdioServer::spawn(&folder);
     let called = result(&mut server, 1, "tools/call", json!({"name": "calculate_sum", "arguments": {"a": 1, "b": 2}}));
     assert_eq!(called["structuredContent"]["sum"], 3.0);
 }

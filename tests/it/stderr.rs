@@ -6,31 +6,31 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::support::{Folder, Log, Server, Tiny, Toolbay, hostile};
+use crate::support::{Folder, ProgramLog, StdioServer, TinyComponent, ToolbayCommand, hostile};
 
 /// A folder with a plugin that may log much in one call, and with a FIFO.
 fn folder() -> Folder {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\nlog = \"8MiB\"");
-    assert!(Command::new("mkfifo").arg(folder.beside("log")).status().unwrap().success());
+    assert!(Command::new("mkfifo").arg(folder.sibling_path("log")).status().unwrap().success());
     folder
 }
 
 /// A server that logs everything, started by a shell script.
-fn through(folder: &Folder, script: &str) -> Server {
-    Server::run(Toolbay::new(folder).args(["serve", "--log", "debug"]).through(script))
+fn through(folder: &Folder, script: &str) -> StdioServer {
+    StdioServer::run(ToolbayCommand::new(folder).args(["serve", "--log", "debug"]).with_shell_wrapper(script))
 }
 
 /// A server whose standard error is a FIFO, and the other end of that.
-fn with_fifo(folder: &Folder) -> (Server, File) {
+fn with_fifo(folder: &Folder) -> (StdioServer, File) {
     let server = through(folder, "exec \"$@\" 2>log");
     // Either waits for the other to open it.
-    let reader = File::open(folder.beside("log")).unwrap();
-    (server.initialized("2025-11-25"), reader)
+    let reader = File::open(folder.sibling_path("log")).unwrap();
+    (server.with_handshake("2025-11-25"), reader)
 }
 
 /// Has a plugin log 12 MB, which is more than any pipe or queue takes.
-fn flood(server: &mut Server) {
+fn flood(server: &mut StdioServer) {
     server.wait_for_tool("log_flood");
     for _ in 0..3 {
         server.call("log_flood", json!({"n": 4000}));
@@ -38,9 +38,9 @@ fn flood(server: &mut Server) {
     assert_eq!(server.text("echo", json!({"text": "still here"})), "still here");
 }
 
-fn terminate(mut server: Server) {
+fn terminate(mut server: StdioServer) {
     assert!(Command::new("kill").args(["-s", "TERM", &server.pid().to_string()]).status().unwrap().success());
-    let (_, code) = server.wait();
+    let (_, code) = server.wait_for_exit();
     assert_eq!(code, Some(0));
 }
 
@@ -73,7 +73,7 @@ fn a_reader_that_reads_late_learns_how_much_is_missing() {
     let folder = folder();
     let (mut server, reader) = with_fifo(&folder);
     flood(&mut server);
-    let log = Log::follow(reader);
+    let log = ProgramLog::follow(reader);
     let notice = log.wait_for(" log lines were dropped: standard error was not read in time");
     let words: Vec<&str> = notice.split_whitespace().collect();
     assert_eq!(words[1], "WARN", "{notice}");
@@ -91,7 +91,7 @@ fn a_reader_that_reads_late_learns_how_much_is_missing() {
 fn a_stream_that_takes_nothing_ends_nothing() {
     for redirection in ["2>/dev/full", "2>&-", "2</dev/null"] {
         let folder = folder();
-        let mut server = through(&folder, &format!("exec \"$@\" {redirection}")).initialized("2025-11-25");
+        let mut server = through(&folder, &format!("exec \"$@\" {redirection}")).with_handshake("2025-11-25");
         flood(&mut server);
         terminate(server);
     }
@@ -100,39 +100,40 @@ fn a_stream_that_takes_nothing_ends_nothing() {
 #[test]
 fn a_log_file_that_may_not_grow_ends_nothing() {
     let folder = folder();
-    let mut server = through(&folder, "ulimit -f 8; exec \"$@\" 2>small").initialized("2025-11-25");
+    let mut server = through(&folder, "ulimit -f 8; exec \"$@\" 2>small").with_handshake("2025-11-25");
     flood(&mut server);
     terminate(server);
-    let length = std::fs::metadata(folder.beside("small")).unwrap().len();
+    let length = std::fs::metadata(folder.sibling_path("small")).unwrap().len();
     assert!((1..=8 << 10).contains(&length), "{length}");
 }
 
 #[test]
 fn code_that_may_not_be_written_is_one_problem() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).answer("not compiled before").build());
-    std::fs::write(folder.beside("toolbay.toml"), "[compile]\nstore = \"store\"").unwrap();
-    let listed = Toolbay::new(&folder).args(["list"]).through("ulimit -f 1; exec \"$@\"").run();
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).with_text("not compiled before").build());
+    std::fs::write(folder.sibling_path("toolbay.toml"), "[compile]\nstore = \"store\"").unwrap();
+    let listed = ToolbayCommand::new(&folder).args(["list"]).with_shell_wrapper("ulimit -f 1; exec \"$@\"").run();
     let why = "! cannot write the compiled code: the disk is full, or files are limited in size (ulimit -f); it will be \
                retried";
     assert!(listed.code == 0 && listed.stdout.contains(why), "{listed}");
-    let listed = Toolbay::new(&folder).args(["list"]).run();
+    let listed = ToolbayCommand::new(&folder).args(["list"]).run();
     assert!(listed.stdout.contains("1 tool from 1 plugin"), "{listed}");
 }
 
 #[test]
 fn what_a_command_cannot_print_is_its_failure() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     for command in [&["list"][..], &["list", "--json"], &["call", "a"]] {
-        let outcome = Toolbay::new(&folder).args(command).through("exec \"$@\" >/dev/full").run();
+        let outcome = ToolbayCommand::new(&folder).args(command).with_shell_wrapper("exec \"$@\" >/dev/full").run();
         assert_eq!(outcome.code, 1, "{command:?}: {outcome}");
         let why = "toolbay: failed to write to standard output: No space left on device (os error 28)\n";
         assert_eq!(outcome.stderr.matches(why).count(), 1, "{outcome}");
-        let closed = Toolbay::new(&folder).args(command).through("exec \"$@\" 2>&-").run();
+        let closed = ToolbayCommand::new(&folder).args(command).with_shell_wrapper("exec \"$@\" 2>&-").run();
         assert!(closed.code == 0 && !closed.stdout.is_empty(), "{command:?}: {closed}");
     }
-    let refused = Toolbay::new(&folder).args(["call", "none"]).through("exec \"$@\" 2>/dev/full").run();
+    let refused =
+        ToolbayCommand::new(&folder).args(["call", "none"]).with_shell_wrapper("exec \"$@\" 2>/dev/full").run();
     assert_eq!(refused.code, 1, "{refused}");
     // A token that nobody has seen is worth nothing.
-    let lost = Toolbay::new(&folder).args(["token", "me"]).through("exec \"$@\" 2>/dev/full").run();
+    let lost = ToolbayCommand::new(&folder).args(["token", "me"]).with_shell_wrapper("exec \"$@\" 2>/dev/full").run();
     assert_eq!((lost.code, lost.stdout.as_str()), (1, ""), "{lost}");
 }

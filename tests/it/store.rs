@@ -11,7 +11,7 @@ use std::time::Instant;
 use serde_json::json;
 
 use crate::hostile::nested_blocks;
-use crate::support::{DEADLINE, Folder, Server, Tiny, Tool, Toolbay};
+use crate::support::{DEADLINE, Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand};
 
 /// Toolbay's own folder within the one that the configuration names.
 const OURS: &str = "store/toolbay-compiled";
@@ -19,12 +19,12 @@ const OURS: &str = "store/toolbay-compiled";
 const CONFIG: &str = "log = \"toolbay=debug\"\n[compile]\nstore = \"store\"";
 
 fn folder() -> Folder {
-    Folder::with("a.wasm", Tiny::new(&["a"]).build())
+    Folder::with("a.wasm", TinyComponent::new(&["a"]).build())
 }
 
 /// A server that serves its plugin, whatever the state of its cache.
-fn serves(folder: &Folder) -> Server {
-    let mut server = Server::configured(folder, CONFIG);
+fn serves(folder: &Folder) -> StdioServer {
+    let mut server = StdioServer::start_with_config(folder, CONFIG);
     server.wait_until_listed(&["a"]);
     assert_eq!(server.text("a", json!({})), "fine");
     server
@@ -32,7 +32,7 @@ fn serves(folder: &Folder) -> Server {
 
 /// The names of the files in the cache, without what is known of the plugin folder's files; empty if it does not exist yet.
 fn in_store(folder: &Folder) -> BTreeSet<String> {
-    let entries = fs::read_dir(folder.beside(OURS)).into_iter().flatten();
+    let entries = fs::read_dir(folder.sibling_path(OURS)).into_iter().flatten();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter(|name| Path::new(name).extension().is_none_or(|extension| extension != "files")).collect()
 }
@@ -40,10 +40,10 @@ fn in_store(folder: &Folder) -> BTreeSet<String> {
 /// The files in the cache with this extension.
 fn kept(folder: &Folder, extension: &str) -> Vec<PathBuf> {
     let names = in_store(folder).into_iter().filter(|name| name.ends_with(extension));
-    names.map(|name| folder.beside(OURS).join(name)).collect()
+    names.map(|name| folder.sibling_path(OURS).join(name)).collect()
 }
 
-fn warnings(server: &Server) -> Vec<String> {
+fn warnings(server: &StdioServer) -> Vec<String> {
     server.log.text().lines().filter(|line| line.contains("WARN")).map(str::to_owned).collect()
 }
 
@@ -54,7 +54,7 @@ fn compiled_code_is_found_in_the_cache() {
     let (code, record) = (kept(&folder, ".cwasm"), kept(&folder, ".json"));
     assert_eq!((code.len(), record.len()), (1, 1));
     let written = fs::metadata(&code[0]).unwrap();
-    assert_eq!(fs::metadata(folder.beside(OURS)).unwrap().mode() & 0o777, 0o700);
+    assert_eq!(fs::metadata(folder.sibling_path(OURS)).unwrap().mode() & 0o777, 0o700);
     let server = serves(&folder);
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
     let now = fs::metadata(&code[0]).unwrap();
@@ -92,15 +92,15 @@ fn damaged_files_are_compiled_again() {
 fn two() -> Folder {
     let folder = Folder::new();
     for name in ["one", "two"] {
-        folder.put(&format!("{name}.wasm"), Tiny::new(&[name]).answer(name).build());
+        folder.put(&format!("{name}.wasm"), TinyComponent::new(&[name]).with_text(name).build());
     }
     drop(serves_two(&folder));
     folder
 }
 
 /// A server whose two plugins are themselves.
-fn serves_two(folder: &Folder) -> Server {
-    let mut server = Server::configured(folder, CONFIG);
+fn serves_two(folder: &Folder) -> StdioServer {
+    let mut server = StdioServer::start_with_config(folder, CONFIG);
     server.wait_until_listed(&["one", "two"]);
     for name in ["one", "two"] {
         assert_eq!(server.text(name, json!({})), name);
@@ -147,7 +147,7 @@ fn entries_made_with_another_key_are_compiled_again() {
     for (change, lines) in changes {
         let folder = folder();
         drop(serves(&folder));
-        let key = folder.beside(OURS).join("key");
+        let key = folder.sibling_path(OURS).join("key");
         assert_eq!(fs::metadata(&key).unwrap().mode() & 0o777, 0o600);
         change(&key);
         let server = serves(&folder);
@@ -162,7 +162,8 @@ fn entries_made_with_another_key_are_compiled_again() {
 #[test]
 fn code_without_an_entry_makes_room_for_entries() {
     let folder = folder();
-    let orphan = folder.beside(OURS).join(format!("{}-{}-{}.cwasm", "a".repeat(64), "1".repeat(16), "2".repeat(16)));
+    let orphan =
+        folder.sibling_path(OURS).join(format!("{}-{}-{}.cwasm", "a".repeat(64), "1".repeat(16), "2".repeat(16)));
     let hours = std::time::Duration::from_hours(2);
     let put = || {
         fs::write(&orphan, vec![0; 3 << 20]).unwrap();
@@ -173,10 +174,10 @@ fn code_without_an_entry_makes_room_for_entries() {
     let server = serves(&folder);
     until("it is removed at the start", || !orphan.exists());
     drop(server);
-    let mut server = Server::configured(&folder, &format!("{CONFIG}\nstore_size = \"3MiB\""));
+    let mut server = StdioServer::start_with_config(&folder, &format!("{CONFIG}\nstore_size = \"3MiB\""));
     server.wait_until_listed(&["a"]);
     put();
-    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    folder.put("b.wasm", TinyComponent::new(&["b"]).build());
     server.wait_until_listed(&["a", "b"]);
     until("there is room again", || !orphan.exists());
     assert_eq!(kept(&folder, ".json").len(), 2);
@@ -203,10 +204,10 @@ fn a_missing_record_is_a_miss_and_not_an_error() {
 fn a_cache_that_cannot_be_written_causes_one_log_line() {
     // Nobody, not even root, can create a folder below a file.
     let folder = folder();
-    fs::write(folder.beside("store"), "a file").unwrap();
+    fs::write(folder.sibling_path("store"), "a file").unwrap();
     for store in ["store", "store/below"] {
         let config = CONFIG.replace("\"store\"", &format!("{store:?}"));
-        let mut server = Server::configured(&folder, &config);
+        let mut server = StdioServer::start_with_config(&folder, &config);
         server.wait_until_listed(&["a"]);
         assert_eq!(server.text("a", json!({})), "fine");
         let warnings = warnings(&server);
@@ -218,14 +219,15 @@ fn a_cache_that_cannot_be_written_causes_one_log_line() {
 #[test]
 fn a_full_disk_causes_one_log_line() {
     let folder = folder();
-    if !Toolbay::new(&folder).unshared("mount -t tmpfs none plugins").run_quietly() {
+    if !ToolbayCommand::new(&folder).with_mount_namespace("mount -t tmpfs none plugins").succeeds() {
         eprintln!("left out: nobody may mount a small file system here");
         return;
     }
-    fs::create_dir(folder.beside("store")).unwrap();
-    fs::write(folder.beside("toolbay.toml"), CONFIG).unwrap();
+    fs::create_dir(folder.sibling_path("store")).unwrap();
+    fs::write(folder.sibling_path("toolbay.toml"), CONFIG).unwrap();
     let script = "mount -t tmpfs -o size=16k,mode=700 none store && exec \"$@\"";
-    let mut server = Server::run(Toolbay::new(&folder).args(["serve"]).unshared(script)).initialized("2025-11-25");
+    let mut server = StdioServer::run(ToolbayCommand::new(&folder).args(["serve"]).with_mount_namespace(script))
+        .with_handshake("2025-11-25");
     server.wait_until_listed(&["a"]);
     assert_eq!(server.text("a", json!({})), "fine");
     let warnings = warnings(&server);
@@ -239,7 +241,7 @@ fn a_full_disk_causes_one_log_line() {
 fn a_cache_in_which_no_file_can_be_created_causes_one_log_line() {
     // Not even root can.
     let folder = folder();
-    let mut server = Server::configured(&folder, &CONFIG.replace("\"store\"", "\"/proc/toolbay-store\""));
+    let mut server = StdioServer::start_with_config(&folder, &CONFIG.replace("\"store\"", "\"/proc/toolbay-store\""));
     server.wait_until_listed(&["a"]);
     assert_eq!(server.text("a", json!({})), "fine");
     let warnings = warnings(&server);
@@ -251,11 +253,11 @@ fn a_cache_in_which_no_file_can_be_created_causes_one_log_line() {
 fn a_cache_that_others_can_write_to_is_not_used() {
     let folder = folder();
     for mode in [0o770, 0o707, 0o777] {
-        fs::create_dir_all(folder.beside("store")).unwrap();
-        fs::set_permissions(folder.beside("store"), fs::Permissions::from_mode(mode)).unwrap();
+        fs::create_dir_all(folder.sibling_path("store")).unwrap();
+        fs::set_permissions(folder.sibling_path("store"), fs::Permissions::from_mode(mode)).unwrap();
         let server = serves(&folder);
         let warnings = warnings(&server);
-        let store = fs::canonicalize(folder.beside("store")).unwrap();
+        let store = fs::canonicalize(folder.sibling_path("store")).unwrap();
         let expected = format!(
             "the compile cache is off: {} is writable by other users (mode {mode:o}; to fix it, run chmod go-w)",
             store.display()
@@ -268,28 +270,28 @@ fn a_cache_that_others_can_write_to_is_not_used() {
 #[test]
 fn other_files_in_the_folder_are_left_alone() {
     let folder = folder();
-    fs::create_dir(folder.beside("store")).unwrap();
+    fs::create_dir(folder.sibling_path("store")).unwrap();
     let others = ["notes.json", ".tmp-draft", "0123456789abcdef.cwasm"];
     for name in others {
-        let file = File::create(folder.beside("store").join(name)).unwrap();
+        let file = File::create(folder.sibling_path("store").join(name)).unwrap();
         file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_hours(1000)).unwrap();
     }
     let server = serves(&folder);
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
-    assert!(others.iter().all(|name| folder.beside("store").join(name).exists()));
-    assert_eq!(fs::read_dir(folder.beside("store")).unwrap().count(), others.len() + 1);
+    assert!(others.iter().all(|name| folder.sibling_path("store").join(name).exists()));
+    assert_eq!(fs::read_dir(folder.sibling_path("store")).unwrap().count(), others.len() + 1);
     assert_eq!(in_store(&folder).len(), 3);
 }
 
 #[test]
 fn compile_fails_if_it_cannot_write_to_the_cache() {
     let folder = folder();
-    fs::write(folder.beside("in-the-way"), "a file").unwrap();
+    fs::write(folder.sibling_path("in-the-way"), "a file").unwrap();
     let mut said = String::new();
     for compile in ["store = \"\"", "store = \"in-the-way\"", "store = \"store\"\nstore_size = 1", "store = \"store\""]
     {
-        fs::write(folder.beside("toolbay.toml"), format!("[compile]\n{compile}")).unwrap();
-        let outcome = Toolbay::new(&folder).args(["compile"]).run();
+        fs::write(folder.sibling_path("toolbay.toml"), format!("[compile]\n{compile}")).unwrap();
+        let outcome = ToolbayCommand::new(&folder).args(["compile"]).run();
         let _ = writeln!(said, "{compile}\n{outcome}");
     }
     insta::assert_snapshot!(said, @r#"
@@ -326,7 +328,7 @@ fn code_of_another_engine_in_the_cache_is_left_alone() {
     drop(serves(&folder));
     for file in [kept(&folder, ".cwasm"), kept(&folder, ".json")].concat() {
         let name = file.file_name().unwrap().to_str().unwrap().replacen('-', "-0", 1);
-        fs::rename(&file, folder.beside(OURS).join(name)).unwrap();
+        fs::rename(&file, folder.sibling_path(OURS).join(name)).unwrap();
     }
     let others = in_store(&folder);
     let server = serves(&folder);
@@ -340,11 +342,11 @@ fn servers_share_a_cache() {
     let folder = Folder::new();
     let names: Vec<String> = (0..20).map(|n| format!("t{n:02}")).collect();
     for name in &names {
-        folder.put(&format!("{name}.wasm"), Tiny::new(&[name]).build());
+        folder.put(&format!("{name}.wasm"), TinyComponent::new(&[name]).build());
     }
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     // Both find nothing and compile everything.
-    let mut servers = [(); 3].map(|()| Server::configured(&folder, CONFIG));
+    let mut servers = [(); 3].map(|()| StdioServer::start_with_config(&folder, CONFIG));
     for server in &mut servers {
         server.wait_until_listed(&names);
         for name in &names {
@@ -356,7 +358,7 @@ fn servers_share_a_cache() {
     // If two end at the same moment, both may keep their code, which is wasteful but harmless.
     assert_eq!(kept(&folder, ".json").len(), 20);
     assert!(in_store(&folder).iter().all(|name| !name.starts_with(".tmp-")), "{:?}", in_store(&folder));
-    let mut server = Server::configured(&folder, CONFIG);
+    let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_until_listed(&names);
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
 }
@@ -366,12 +368,12 @@ fn code_that_is_lost_before_the_first_call_is_compiled_again_by_it() {
     let damages: [fn(&Folder); 3] = [
         |folder| flip_a_bit(&kept(folder, ".cwasm")[0]),
         |folder| fs::remove_file(&kept(folder, ".cwasm")[0]).unwrap(),
-        |folder| fs::remove_dir_all(folder.beside(OURS)).unwrap(),
+        |folder| fs::remove_dir_all(folder.sibling_path(OURS)).unwrap(),
     ];
     for damage in damages {
         let folder = folder();
         drop(serves(&folder));
-        let mut server = Server::configured(&folder, CONFIG);
+        let mut server = StdioServer::start_with_config(&folder, CONFIG);
         server.wait_until_listed(&["a"]);
         damage(&folder);
         assert_eq!(server.text("a", json!({})), "fine");
@@ -389,10 +391,10 @@ fn code_that_is_lost_before_the_first_call_is_compiled_again_by_it() {
 fn code_that_is_lost_together_with_the_file_is_not_replaced_by_another() {
     let folder = folder();
     drop(serves(&folder));
-    let mut server = Server::configured(&folder, CONFIG);
+    let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_until_listed(&["a"]);
     flip_a_bit(&kept(&folder, ".cwasm")[0]);
-    folder.put("a.wasm", Tiny::new(&["a"]).answer("other").build());
+    folder.put("a.wasm", TinyComponent::new(&["a"]).with_text("other").build());
     // Either version answers as itself, or says that it is gone.
     let answer = server.call("a", json!({})).to_string();
     assert!(answer.contains("other") || answer.contains("Call it again in a few seconds."), "{answer}");
@@ -404,13 +406,13 @@ fn code_that_is_lost_together_with_the_file_is_not_replaced_by_another() {
 fn a_plugin_that_changed_just_before_it_was_read_and_again_is_read_again() {
     let folder = folder();
     drop(serves(&folder));
-    let wasm = folder.path("a.wasm");
+    let wasm = folder.plugin_path("a.wasm");
     let before = fs::metadata(&wasm).unwrap();
-    let other = Tiny::new(&["a"]).answer("five").build();
+    let other = TinyComponent::new(&["a"]).with_text("five").build();
     assert_eq!(other.len() as u64, before.len(), "not even the length tells");
     fs::write(&wasm, other).unwrap();
     File::options().append(true).open(&wasm).unwrap().set_modified(before.modified().unwrap()).unwrap();
-    let mut server = Server::configured(&folder, CONFIG);
+    let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_until_listed(&["a"]);
     assert_eq!(server.text("a", json!({})), "five");
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
@@ -420,10 +422,10 @@ fn a_plugin_that_changed_just_before_it_was_read_and_again_is_read_again() {
 fn noted() -> (Folder, PathBuf) {
     let folder = Folder::new();
     let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/contract-0.1.0/calculator.wasm");
-    std::os::unix::fs::symlink(old, folder.path("calculator.wasm")).unwrap();
+    std::os::unix::fs::symlink(old, folder.plugin_path("calculator.wasm")).unwrap();
     drop(calculates(&folder));
     let notes = || {
-        let mut names = fs::read_dir(folder.beside(OURS)).unwrap().map(|entry| entry.unwrap().path());
+        let mut names = fs::read_dir(folder.sibling_path(OURS)).unwrap().map(|entry| entry.unwrap().path());
         names.find(|path| path.extension().is_some_and(|extension| extension == "files"))
     };
     let server = calculates(&folder);
@@ -434,8 +436,8 @@ fn noted() -> (Folder, PathBuf) {
 }
 
 /// A server that serves that plugin.
-fn calculates(folder: &Folder) -> Server {
-    let mut server = Server::configured(folder, CONFIG);
+fn calculates(folder: &Folder) -> StdioServer {
+    let mut server = StdioServer::start_with_config(folder, CONFIG);
     server.wait_until_listed(&["calculate_statistics", "calculate_sum", "evaluate"]);
     assert!(server.text("evaluate", json!({"expression": "6 * 7"})).contains("42"));
     server
@@ -466,9 +468,9 @@ fn what_is_known_of_a_folder_is_believed_only_as_it_was_written() {
 fn a_server_may_empty_the_cache_of_another() {
     let folder = folder();
     let mut server = serves(&folder);
-    fs::remove_dir_all(folder.beside(OURS)).unwrap();
+    fs::remove_dir_all(folder.sibling_path(OURS)).unwrap();
     assert_eq!(server.text("a", json!({})), "fine", "what is open stays open");
-    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    folder.put("b.wasm", TinyComponent::new(&["b"]).build());
     server.wait_until_listed(&["a", "b"]);
     assert_eq!(server.text("b", json!({})), "fine");
 }
@@ -477,7 +479,7 @@ fn a_server_may_empty_the_cache_of_another() {
 fn leftovers_do_no_harm() {
     let folder = folder();
     drop(serves(&folder));
-    let (store, hours) = (folder.beside(OURS), std::time::Duration::from_hours(2));
+    let (store, hours) = (folder.sibling_path(OURS), std::time::Duration::from_hours(2));
     for name in [".tmp-old", ".tmp-new", "nonsense.json", "nonsense.cwasm"] {
         fs::write(store.join(name), "half of someth").unwrap();
     }
@@ -493,8 +495,8 @@ fn leftovers_do_no_harm() {
 fn a_server_killed_while_it_compiles_leaves_nothing_harmful_behind() {
     let folder = folder();
     folder.put("bomb.wasm", nested_blocks(5000));
-    fs::write(folder.beside("toolbay.toml"), CONFIG).unwrap();
-    let (mut command, _folder) = Toolbay::new(&folder).args(["serve"]).into_parts();
+    fs::write(folder.sibling_path("toolbay.toml"), CONFIG).unwrap();
+    let (mut command, _folder) = ToolbayCommand::new(&folder).args(["serve"]).into_parts();
     let mut server = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     // The small plugin is in the cache, and the bomb is being compiled.
     let compilers = || {
@@ -518,14 +520,17 @@ fn a_server_killed_while_it_compiles_leaves_nothing_harmful_behind() {
 fn ten(folder: &Folder, edition: &str) -> Vec<String> {
     let names: Vec<String> = (0..10).map(|n| format!("a{n}")).collect();
     for name in &names {
-        folder.put(&format!("{name}.wasm"), Tiny::of(vec![Tool::new(name)]).answer(edition).build());
+        folder.put(
+            &format!("{name}.wasm"),
+            TinyComponent::with_tools(vec![TinyTool::new(name)]).with_text(edition).build(),
+        );
     }
     names
 }
 
 /// A new server serves this edition of all of them, and logs no problem with its cache.
 fn serves_ten(folder: &Folder, names: &[String], edition: &str) {
-    let mut server = Server::configured(folder, CONFIG);
+    let mut server = StdioServer::start_with_config(folder, CONFIG);
     server.wait_until_listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
     for name in names {
         assert_eq!(server.text(name, json!({})), edition);
@@ -540,7 +545,7 @@ fn a_server_killed_while_it_writes_to_the_cache_leaves_it_usable() {
     // Kills each run as soon as there is another file: a temporary file, code or a record.
     for _ in 0..12 {
         let before = in_store(&folder).len();
-        let server = Server::configured(&folder, CONFIG);
+        let server = StdioServer::start_with_config(&folder, CONFIG);
         until("more is written, or all is kept", || {
             in_store(&folder).len() > before || kept(&folder, ".json").len() == names.len()
         });
@@ -554,7 +559,7 @@ fn a_server_killed_while_it_reloads_serves_the_current_files_after_a_restart() {
     let folder = Folder::new();
     let mut names = ten(&folder, "0");
     for edition in ["1", "2", "3"] {
-        let mut server = Server::configured(&folder, CONFIG);
+        let mut server = StdioServer::start_with_config(&folder, CONFIG);
         server.wait_until_listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
         names = ten(&folder, edition);
         // The first of ten is loaded, the others are being loaded.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Folder, Server, Tiny, Tool, Toolbay};
+use crate::support::{Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand};
 
 /// What would forge a line, hide text or take over a terminal.
 const EVIL: &str = "x\n2026-01-01T00:00:00.000000Z  WARN forged\u{1b}[2J\u{9b}1m\u{202e}\u{2028}\u{7}\u{e0041}y";
@@ -20,7 +20,7 @@ fn assert_harmless(text: &str) {
 #[test]
 fn a_client_is_one_line_of_the_log() {
     let folder = Folder::new();
-    let mut server = Server::run(Toolbay::new(&folder).args(["serve", "--log", "debug"]));
+    let mut server = StdioServer::run(ToolbayCommand::new(&folder).args(["serve", "--log", "debug"]));
     let name = format!("{EVIL}{}", "y".repeat(1 << 20));
     let hello = json!({"protocolVersion": EVIL, "capabilities": {}, "clientInfo": {"name": name, "version": "0"}});
     server.result("initialize", hello);
@@ -29,7 +29,7 @@ fn a_client_is_one_line_of_the_log() {
     server.log.wait_for("ignored an unknown notification");
     let line = server.log.wait_for("client connected");
     assert!(line.contains(r#"client="x\n2026-01-01T00:00:00.000000Z  WARN forg"#), "{line}");
-    server.end();
+    server.stop();
     server.log.wait_for_end();
     assert_harmless(&server.log.text());
 }
@@ -38,20 +38,20 @@ fn a_client_is_one_line_of_the_log() {
 fn files_are_one_line_each_whatever_they_are_called() {
     let folder = Folder::with(&format!("{EVIL}.wasm"), "no component");
     folder.put(&format!("{EVIL}.WASM"), "no component");
-    folder.put("a.wasm", Tiny::new(&["a"]).build());
-    let mut server = Server::start(&folder);
+    folder.put("a.wasm", TinyComponent::new(&["a"]).build());
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a"]);
     server.log.wait_for("not a plugin: x");
     server.log.wait_for("refused: not a WebAssembly file");
-    server.end();
+    server.stop();
     server.log.wait_for_end();
     assert_harmless(&server.log.text());
     for command in [&["list"][..], &["list", "--json"], &["compile"], &["call", "none"], &["check", "plugins/a.wasm"]] {
-        let outcome = Toolbay::new(&folder).args(command).run();
+        let outcome = ToolbayCommand::new(&folder).args(command).run();
         assert_harmless(&outcome.stdout);
         assert_harmless(&outcome.stderr);
     }
-    let unusable = Toolbay::new(&folder).args(["check", &format!("plugins/{EVIL}.wasm")]).run();
+    let unusable = ToolbayCommand::new(&folder).args(["check", &format!("plugins/{EVIL}.wasm")]).run();
     assert_eq!(unusable.code, 1, "{unusable}");
     assert_harmless(&unusable.stderr);
 }
@@ -60,31 +60,34 @@ fn files_are_one_line_each_whatever_they_are_called() {
 fn what_a_plugin_defines_is_harmless_on_a_terminal() {
     let words = serde_json::to_string(EVIL).unwrap();
     let schema = format!(r#"{{"type":"object","description":{words},"properties":{{{words}:{{"const":{words}}}}}}}"#);
-    let tool = Tool {
+    let tool = TinyTool {
         title: Some(EVIL.into()),
         description: Some(EVIL.into()),
         input: schema.clone(),
         output: Some(schema),
         meta: Some(format!("{{{words}:{words}}}")),
-        ..Tool::new("a")
+        ..TinyTool::new("a")
     };
     let structured = format!("{{{words}:{words}}}");
-    let folder = Folder::with("a.wasm", Tiny::of(vec![tool]).answer(EVIL).structured(&structured).build());
+    let folder = Folder::with(
+        "a.wasm",
+        TinyComponent::with_tools(vec![tool]).with_text(EVIL).with_structured(&structured).build(),
+    );
     for command in [&["list", "--json"][..], &["check", "plugins/a.wasm", "--json"], &["call", "a", "--json"]] {
-        let outcome = Toolbay::new(&folder).args(command).run();
+        let outcome = ToolbayCommand::new(&folder).args(command).run();
         assert_eq!(outcome.code, 0, "{outcome}");
         assert_harmless(&outcome.stdout);
-        serde_json::from_str::<serde_json::Value>(&outcome.raw).unwrap();
+        serde_json::from_str::<serde_json::Value>(&outcome.raw_stdout).unwrap();
     }
     // A description may have several lines, which are indented.
     for command in [&["list"][..], &["check", "plugins/a.wasm"]] {
-        let outcome = Toolbay::new(&folder).args(command).run();
+        let outcome = ToolbayCommand::new(&folder).args(command).run();
         assert_eq!(outcome.code, 0, "{outcome}");
         assert!(!outcome.stdout.lines().any(|line| line.starts_with("2026-01-01")), "{outcome}");
         assert!(!outcome.stdout.contains(['\u{1b}', '\u{9b}', '\u{202e}', '\u{7}', '\u{e0041}']), "{outcome}");
     }
     // What checking goes by is what the plugin said; what is read is not.
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a"]);
     let tool = &server.tools()[0];
     let cleaned = "x\n2026-01-01T00:00:00.000000Z  WARN forged\u{2028}y";
@@ -97,14 +100,14 @@ fn what_a_plugin_defines_is_harmless_on_a_terminal() {
 fn lines_of_a_plugin_are_one_line_of_the_log() {
     let folder = Folder::with("hostile.wasm", crate::support::hostile());
     folder.put("hostile.toml", "[permissions]\nenvironment = [\"SECRET\"]");
-    let serving = Toolbay::new(&folder).args(["serve", "--log", "debug"]).env("SECRET", EVIL);
-    let mut server = Server::run(serving).initialized("2025-11-25");
+    let serving = ToolbayCommand::new(&folder).args(["serve", "--log", "debug"]).env("SECRET", EVIL);
+    let mut server = StdioServer::run(serving).with_handshake("2025-11-25");
     server.wait_for_tool("tell");
     for how in ["log", "output", "error", "failure", "panic", "progress"] {
-        let id = server.begin_with_progress("tell", json!({"text": how}));
-        server.finish(id);
+        let id = server.start_call_with_progress("tell", json!({"text": how}));
+        server.finish_call(id);
     }
-    server.end();
+    server.stop();
     server.log.wait_for_end();
     assert_harmless(&server.log.text());
     assert!(server.log.text().matches(r"it is x\n2026-01-01T00:00:00.000000Z  WARN forged").count() >= 3);

@@ -8,7 +8,7 @@ use std::os::unix::net::{SocketAddr as UnixAddress, UnixDatagram, UnixListener, 
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use crate::support::{DEADLINE, Folder, Tiny, Toolbay};
+use crate::support::{DEADLINE, Folder, TinyComponent, ToolbayCommand};
 
 /// The next message for the supervisor that has this line.
 fn told(socket: &UnixDatagram, line: &str) -> String {
@@ -40,11 +40,11 @@ impl Drop for Supervised {
 }
 
 fn supervised(folder: &Folder, script: &str, input: Stdio) -> Supervised {
-    let path = folder.beside("notify");
+    let path = folder.sibling_path("notify");
     drop(std::fs::remove_file(&path));
     let socket = UnixDatagram::bind(&path).unwrap();
     socket.set_read_timeout(Some(DEADLINE)).unwrap();
-    let (toolbay, _) = Toolbay::new(folder).into_parts();
+    let (toolbay, _) = ToolbayCommand::new(folder).into_parts();
     let mut shell = Command::new("/bin/bash");
     shell.args(["-c", script]).env_clear().envs(toolbay.get_envs().filter_map(|(name, value)| Some((name, value?))));
     shell.env("TOOLBAY", toolbay.get_program()).env("NOTIFY_SOCKET", path);
@@ -58,7 +58,7 @@ fn signal(server: &Supervised, name: &str) {
 
 #[test]
 fn a_supervisor_is_told_what_the_server_does() {
-    let folder = Folder::with("tiny.wasm", Tiny::new(&["a", "b"]).echo().build());
+    let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a", "b"]).with_echo().build());
     let script = "export WATCHDOG_PID=$$ WATCHDOG_USEC=200000; exec \"$TOOLBAY\" serve --http 127.0.0.1:0";
     let mut server = supervised(&folder, script, Stdio::null());
     told(&server.socket, "READY=1");
@@ -66,7 +66,7 @@ fn a_supervisor_is_told_what_the_server_does() {
     for _ in 0..3 {
         told(&server.socket, "WATCHDOG=1");
     }
-    folder.put("more.wasm", Tiny::new(&["c"]).echo().build());
+    folder.put("more.wasm", TinyComponent::new(&["c"]).with_echo().build());
     told(&server.socket, "STATUS=serving 2 plugins with 3 tools");
     signal(&server, "-HUP");
     assert!(told(&server.socket, "RELOADING=1").contains("MONOTONIC_USEC="));
@@ -78,7 +78,7 @@ fn a_supervisor_is_told_what_the_server_does() {
 
 #[test]
 fn a_supervisor_with_an_abstract_socket_is_told_by_a_confined_server() {
-    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build());
+    let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     let name = format!("toolbay-test-notify-{}", std::process::id());
     let socket = UnixDatagram::bind_addr(&UnixAddress::from_abstract_name(&name).unwrap()).unwrap();
     socket.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -93,7 +93,7 @@ fn a_supervisor_with_an_abstract_socket_is_told_by_a_confined_server() {
 
 #[test]
 fn a_socket_of_the_supervisor_is_served_and_its_address_counts() {
-    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build());
+    let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     // Clients connect before there is a server.
@@ -114,8 +114,8 @@ fn a_socket_of_the_supervisor_is_served_and_its_address_counts() {
 
 #[test]
 fn a_unix_socket_of_the_supervisor_is_served_and_stays() {
-    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build());
-    let path = folder.beside("mcp.sock");
+    let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
+    let path = folder.sibling_path("mcp.sock");
     let listener = UnixListener::bind(&path).unwrap();
     let mut early = UnixStream::connect(&path).unwrap();
     early.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -133,7 +133,7 @@ fn a_unix_socket_of_the_supervisor_is_served_and_stays() {
     let open = UnixListener::bind_addr(&UnixAddress::from_abstract_name(name).unwrap()).unwrap();
     assert_eq!(inheriting(&folder, open).child.wait().unwrap().code(), Some(64));
     // Nor does anybody connect to this one.
-    let datagrams = UnixDatagram::bind(folder.beside("datagrams")).unwrap();
+    let datagrams = UnixDatagram::bind(folder.sibling_path("datagrams")).unwrap();
     assert_eq!(inheriting(&folder, datagrams).child.wait().unwrap().code(), Some(64));
 }
 

@@ -5,43 +5,44 @@ use std::ops::Deref;
 use serde_json::Value;
 use toolbay_testkit as kit;
 
-pub(crate) use toolbay_testkit::message::{failure, text};
-pub(crate) use toolbay_testkit::revision::STATELESS as MODERN;
+pub(crate) use toolbay_testkit::message::{error_kind_and_text, result_text};
+pub(crate) use toolbay_testkit::revision::FIRST_STATELESS_REVISION as MODERN;
 pub(crate) use toolbay_testkit::{
-    DEADLINE, HttpServer, HttpSession, LIST_CHANGED, Log, Outcome, Response, Server, Tiny, Tool, Toolbay, wit,
+    CommandOutput, DEADLINE, HttpResponse, HttpServer, HttpSession, LIST_CHANGED, ProgramLog, StdioServer,
+    TinyComponent, TinyTool, ToolbayCommand, wit,
 };
 
 /// A folder in which servers of this build work.
 #[derive(Clone)]
-pub(crate) struct Folder(kit::Folder);
+pub(crate) struct Folder(kit::TestFolder);
 
 impl Folder {
     pub(crate) fn new() -> Self {
-        Self(kit::Folder::new(&program()))
+        Self(kit::TestFolder::new(&program()))
     }
 
     /// A folder with one plugin.
     pub(crate) fn with(name: &str, component: impl AsRef<[u8]>) -> Self {
-        Self(kit::Folder::with(&program(), name, component))
+        Self(kit::TestFolder::with_plugin(&program(), name, component))
     }
 
     /// The same folder, where each file is changed in this way before it is there.
     pub(crate) fn rewriting(self, rewrite: fn(Vec<u8>) -> Vec<u8>) -> Self {
-        Self(self.0.rewriting(rewrite))
+        Self(self.0.with_rewrite(rewrite))
     }
 }
 
 impl Deref for Folder {
-    type Target = kit::Folder;
+    type Target = kit::TestFolder;
 
-    fn deref(&self) -> &kit::Folder {
+    fn deref(&self) -> &kit::TestFolder {
         &self.0
     }
 }
 
 /// The server, with one compile cache for all tests.
-fn program() -> kit::Program {
-    kit::Program::new(env!("CARGO_BIN_EXE_toolbay")).with_home(concat!(env!("CARGO_TARGET_TMPDIR"), "/home"))
+fn program() -> kit::ServerProgram {
+    kit::ServerProgram::new(env!("CARGO_BIN_EXE_toolbay")).with_home(concat!(env!("CARGO_TARGET_TMPDIR"), "/home"))
 }
 
 /// A component with a type at its end that has it run in the engine of components with async functions. Any other file is
@@ -122,10 +123,10 @@ fn ready(id: &str, component: Vec<u8>) -> Vec<u8> {
 
 /// `initialize` as a message.
 pub(crate) fn initialize(revision: &str) -> Value {
-    kit::message::request(0, "initialize", &kit::message::hello(revision))
+    kit::message::request(0, "initialize", &kit::message::initialize_params(revision))
 }
 
 /// A request of the stateless revision as a message.
 pub(crate) fn modern(id: Value, method: &str, params: Value) -> Value {
-    kit::message::stateless(MODERN, id, method, params)
+    kit::message::stateless_request(MODERN, id, method, params)
 }

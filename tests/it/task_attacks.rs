@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::http::auth::token;
 use crate::memory::resident;
-use crate::support::{Folder, HttpServer, HttpSession, Response, asker, hostile};
+use crate::support::{Folder, HttpResponse, HttpServer, HttpSession, asker, hostile};
 
 const CORE: &str = "2025-11-25";
 const EXTENSION: &str = "2026-07-28";
@@ -37,20 +37,21 @@ impl<'a> Caller<'a> {
     fn new(server: &'a HttpServer, revision: &str, token: &str) -> Self {
         let authorization = format!("Bearer {token}");
         let headers = [("Authorization", authorization.as_str())];
-        let session = (revision == CORE).then(|| server.session_declaring(revision, declared(), &headers));
+        let session =
+            (revision == CORE).then(|| server.start_session_with_capabilities(revision, declared(), &headers));
         Self { server, session, authorization }
     }
 
-    fn send(&self, method: &str, mut params: Value) -> Response {
+    fn send(&self, method: &str, mut params: Value) -> HttpResponse {
         if let Some(session) = &self.session {
-            return session.ask(method, params);
+            return session.request(method, params);
         }
         params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": declared()});
-        self.server.modern(method, params, &[("Authorization", &self.authorization)])
+        self.server.post_stateless(method, params, &[("Authorization", &self.authorization)])
     }
 
     fn ask(&self, method: &str, params: Value) -> Value {
-        self.send(method, params).answer()
+        self.send(method, params).response_message()
     }
 
     /// Begins a task; in the core form, it is kept for `ttl` milliseconds.
@@ -91,10 +92,10 @@ impl<'a> Caller<'a> {
     }
 
     /// The stream on which a task of the core form asks.
-    fn asked(&self, id: &str) -> (Response, Value) {
+    fn asked(&self, id: &str) -> (HttpResponse, Value) {
         let mut stream = self.send("tasks/result", json!({"taskId": id}));
-        assert!(stream.status == 200 && stream.is_stream(), "{}", stream.answer());
-        let question = stream.next().unwrap();
+        assert!(stream.status == 200 && stream.is_stream(), "{}", stream.response_message());
+        let question = stream.next_message().unwrap();
         assert_eq!(question["method"], "elicitation/create", "{question}");
         (stream, question)
     }
@@ -110,7 +111,7 @@ impl<'a> Caller<'a> {
         };
         let (mut stream, question) = self.asked(id);
         assert_eq!(session.post(&json!({"jsonrpc": "2.0", "id": question["id"], "result": answer})).status, 202);
-        stream.next().unwrap()["result"].take()
+        stream.next_message().unwrap()["result"].take()
     }
 }
 
@@ -118,7 +119,7 @@ impl<'a> Caller<'a> {
 fn gated() -> Folder {
     let folder = Folder::with("hostile.wasm", hostile());
     let grant = |tool: &str| {
-        format!("{}[limits]\ntimeout = \"10m\"\n[tools.{tool}]\ntask_support = \"optional\"\n", folder.gate())
+        format!("{}[limits]\ntimeout = \"10m\"\n[tools.{tool}]\ntask_support = \"optional\"\n", folder.create_gate())
     };
     folder.put("hostile.toml", grant("wait_for_gate"));
     folder.put("asker.toml", grant("ask"));
@@ -166,7 +167,7 @@ fn keep_out(eve: &Caller<'_>, tasks: &[Task]) {
     } else {
         let ids: Vec<_> = tasks.iter().take(200).map(|(id, _)| id).collect();
         let mut stream = eve.send("subscriptions/listen", json!({"notifications": {"taskIds": ids}}));
-        assert_eq!(stream.next().unwrap()["params"]["notifications"], json!({}));
+        assert_eq!(stream.next_message().unwrap()["params"]["notifications"], json!({}));
     }
 }
 
@@ -182,7 +183,7 @@ fn forgotten(caller: &Caller<'_>, (id, begun): &Task, ttl: Duration) {
 /// Makes a thousand tasks, and does to them what can be done. Returns how much memory the server had at the most, and tasks
 /// of each kind with the time for which they are kept.
 fn thousand(folder: &Folder, server: &HttpServer, ada: &Caller<'_>, eve: &Caller<'_>) -> (u64, [(Task, Duration); 4]) {
-    drop(std::fs::remove_file(folder.beside("gate/open")));
+    drop(std::fs::remove_file(folder.sibling_path("gate/open")));
     let none = json!({});
     let short = begin(ada, 100, "wait_for_gate", &none, Some(10_000));
     let before = resident(server.pid());
@@ -207,7 +208,7 @@ fn thousand(folder: &Folder, server: &HttpServer, ada: &Caller<'_>, eve: &Caller
         }
         let (mut stream, question) = ada.asked(id);
         ada.cancel(id);
-        let messages: Vec<Value> = std::iter::from_fn(|| stream.next()).collect();
+        let messages: Vec<Value> = std::iter::from_fn(|| stream.next_message()).collect();
         let [withdrawal, answer] = &*messages else { panic!("{messages:?}") };
         assert_eq!(withdrawal["params"]["requestId"], question["id"], "{withdrawal}");
         assert_eq!(answer["error"]["message"], "The task was cancelled: it has no result.");
@@ -232,7 +233,7 @@ fn thousand(folder: &Folder, server: &HttpServer, ada: &Caller<'_>, eve: &Caller
 
 /// Ends the server while tasks run and ask, and clients wait for them.
 fn end(folder: &Folder, mut server: HttpServer, revision: &str, token: &str) {
-    std::fs::remove_file(folder.beside("gate/open")).unwrap();
+    std::fs::remove_file(folder.sibling_path("gate/open")).unwrap();
     let mut streams = Vec::new();
     {
         let ada = Caller::new(&server, revision, token);
@@ -245,16 +246,16 @@ fn end(folder: &Folder, mut server: HttpServer, revision: &str, token: &str) {
             streams.push(ada.asked(&asking).0);
         } else {
             let mut stream = ada.send("subscriptions/listen", json!({"notifications": {"taskIds": running}}));
-            let acknowledged = stream.next().unwrap();
+            let acknowledged = stream.next_message().unwrap();
             assert_eq!(acknowledged["params"]["notifications"]["taskIds"].as_array().unwrap().len(), 50);
             streams.push(stream);
         }
     }
     let begun = Instant::now();
-    assert_eq!(server.end(), Some(0), "{}", server.log.text());
+    assert_eq!(server.stop(), Some(0), "{}", server.log.text());
     assert!(begun.elapsed() < SLACK, "it took {:?}", begun.elapsed());
     for mut stream in streams {
-        let messages: Vec<Value> = std::iter::from_fn(|| stream.next()).collect();
+        let messages: Vec<Value> = std::iter::from_fn(|| stream.next_message()).collect();
         let (last, before) = messages.split_last().expect("a response");
         if revision == CORE {
             assert_eq!(last["error"]["message"], "The server is shutting down.", "{messages:?}");
@@ -270,7 +271,7 @@ fn end(folder: &Folder, mut server: HttpServer, revision: &str, token: &str) {
 fn attack(revision: &str) {
     let folder = gated();
     let [(ada, first), (eve, second)] = [token("ada", ""), token("eve", "")];
-    let server = HttpServer::configured(&folder, &format!("{CONFIG}{first}{second}")).ready();
+    let server = HttpServer::start_with_config(&folder, &format!("{CONFIG}{first}{second}")).wait_until_ready();
     {
         let [ada, eve] = [&ada, &eve].map(|token| Caller::new(&server, revision, token));
         let (most, tasks) = thousand(&folder, &server, &ada, &eve);

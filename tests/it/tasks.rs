@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::memory::resident;
-use crate::support::{Folder, HttpServer, Server, Toolbay, asker, hostile, text};
+use crate::support::{Folder, HttpServer, StdioServer, ToolbayCommand, asker, hostile, result_text};
 
 /// Tasks at once.
 const MANY: usize = 1_000;
@@ -20,7 +20,7 @@ fn ask(server: &HttpServer, method: &str, mut params: Value, token: &str) -> Val
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": declared()});
     let authorization = format!("Bearer {token}");
     let headers: &[(&str, &str)] = if token.is_empty() { &[] } else { &[("Authorization", authorization.as_str())] };
-    server.modern(method, params, headers).answer()
+    server.post_stateless(method, params, headers).response_message()
 }
 
 /// Waits until the task has this status.
@@ -39,7 +39,7 @@ fn until(server: &HttpServer, id: &str, status: &str, token: &str) -> Value {
 /// A folder with a plugin whose tool `wait_for_gate` runs until the gate is open, and can be a task.
 fn gated() -> Folder {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("hostile.toml", folder.gate() + "[tools.wait_for_gate]\ntask_support = \"optional\"");
+    folder.put("hostile.toml", folder.create_gate() + "[tools.wait_for_gate]\ntask_support = \"optional\"");
     folder
 }
 
@@ -49,7 +49,7 @@ const RATES: &str = "[client_rate_limit]\ncalls = 100000\nper = \"1m\"\n[rate_li
 fn a_thousand_tasks_of_which_few_can_run_at_once_all_end_with_their_results() {
     let folder = gated();
     let config = format!("{RATES}[tasks]\nafter = \"1ms\"\n[server]\nwaiting = 0\nqueue = 2000\n");
-    let server = HttpServer::configured(&folder, &config).ready();
+    let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     let call = || ask(&server, "tools/call", json!({"name": "wait_for_gate"}), "")["result"].take();
     let begin = || {
         let created = call();
@@ -75,27 +75,27 @@ fn a_task_that_is_cancelled_frees_its_place_at_once() {
     let folder = gated();
     folder.put(
         "hostile.toml",
-        folder.gate() + "[limits]\nconcurrency = 1\n[tools.wait_for_gate]\ntask_support = \"optional\"",
+        folder.create_gate() + "[limits]\nconcurrency = 1\n[tools.wait_for_gate]\ntask_support = \"optional\"",
     );
-    let mut server = Server::configured(&folder, "[server]\nwaiting = 0\n[tasks]\nttl = \"1m\"\n");
+    let mut server = StdioServer::start_with_config(&folder, "[server]\nwaiting = 0\n[tasks]\nttl = \"1m\"\n");
     let created = server.result("tools/call", json!({"name": "wait_for_gate", "task": {"ttl": 30_000}}));
     assert_eq!((&created["task"]["status"], &created["task"]["ttl"]), (&json!("working"), &json!(30_000)));
     let id = &created["task"]["taskId"];
-    let count = server.begin("count", json!({}));
+    let count = server.start_call("count", json!({}));
     let cancelled = server.result("tasks/cancel", json!({"taskId": id}));
     assert_eq!(cancelled["status"], "cancelled");
     // It was waiting for the only place.
-    assert_eq!(text(&server.finish(count)), "1");
+    assert_eq!(result_text(&server.finish_call(count)), "1");
     let error = server.error("tasks/result", json!({"taskId": id}));
     assert_eq!(error["message"], "The task was cancelled: it has no result.");
 }
 
 #[test]
 fn running_tasks_end_with_the_server_and_do_not_hold_it_up() {
-    let mut server = Server::start(&gated());
+    let mut server = StdioServer::start(&gated());
     let created = server.result("tools/call", json!({"name": "wait_for_gate", "task": {}}));
     let waiting = server.request("tasks/result", json!({"taskId": created["task"]["taskId"]}));
-    let (last, code) = server.end();
+    let (last, code) = server.stop();
     assert_eq!(code, Some(0));
     let response = last.iter().find(|message| message["id"] == waiting);
     if let Some(response) = response {
@@ -107,13 +107,13 @@ fn running_tasks_end_with_the_server_and_do_not_hold_it_up() {
 fn a_task_asks_its_user_and_goes_on_when_the_connection_is_another() {
     let folder = Folder::with("asker.wasm", asker());
     folder.put("asker.toml", "[tools.ask]\ntask_support = \"required\"");
-    let server = HttpServer::configured(&folder, "[tasks]\nafter = \"1ms\"\n").ready();
+    let server = HttpServer::start_with_config(&folder, "[tasks]\nafter = \"1ms\"\n").wait_until_ready();
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
     let form = |key: &str| json!({"key": key, "kind": "form", "params": {"message": "Which name?", "requestedSchema": schema}});
     let steps = json!([{"ask": [form("first")]}, "random", {"ask": [form("second")]}]);
     let call = json!({"name": "ask", "arguments": {"steps": steps}});
     // Without a session, a fast plugin asks before it is a task; in a session, the client wants a task at once.
-    let session = server.session_with("2025-11-25", &[]);
+    let session = server.start_session_with_headers("2025-11-25", &[]);
     let created = session.result("tools/call", json!({"name": "ask", "arguments": call["arguments"], "task": {}}));
     let id = created["task"]["taskId"].as_str().unwrap().to_owned();
     loop {
@@ -123,9 +123,9 @@ fn a_task_asks_its_user_and_goes_on_when_the_connection_is_another() {
         }
         assert_eq!(task["status"], "working", "{task}");
     }
-    let error = session.ask("tasks/result", json!({"taskId": id})).answer()["error"].take();
+    let error = session.request("tasks/result", json!({"taskId": id})).response_message()["error"].take();
     assert_eq!(error["data"]["requiredCapabilities"], json!({"elicitation": {"form": {}}}));
-    let refused = server.modern("tools/call", call.clone(), &[]).answer();
+    let refused = server.post_stateless("tools/call", call.clone(), &[]).response_message();
     assert_eq!(refused["error"]["code"], -32021, "{refused}");
     for _ in 0..10 {
         let result = answered(&server, &call);
@@ -177,19 +177,19 @@ fn answered(server: &HttpServer, call: &Value) -> Value {
 fn the_stream_of_tasks_result_asks_the_user_of_a_session() {
     let folder = Folder::with("asker.wasm", asker());
     folder.put("asker.toml", "[tools.ask]\ntask_support = \"optional\"");
-    let server = HttpServer::start(&folder).ready();
-    let session = server.session_declaring("2025-11-25", declared(), &[]);
+    let server = HttpServer::start(&folder).wait_until_ready();
+    let session = server.start_session_with_capabilities("2025-11-25", declared(), &[]);
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     let form = json!({"key": "k", "kind": "form", "params": {"message": "Which name?", "requestedSchema": schema}});
     let call = json!({"name": "ask", "arguments": {"steps": [{"ask": [form]}]}, "task": {}});
     let id = session.result("tools/call", call)["task"]["taskId"].clone();
-    let mut stream = session.ask("tasks/result", json!({"taskId": id}));
-    let question = stream.next().unwrap();
+    let mut stream = session.request("tasks/result", json!({"taskId": id}));
+    let question = stream.next_message().unwrap();
     assert_eq!(question["method"], "elicitation/create");
     assert_eq!(question["params"]["_meta"]["io.modelcontextprotocol/related-task"]["taskId"], id);
     let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}});
     assert_eq!(session.post(&answer).status, 202);
-    let response = stream.next().unwrap();
+    let response = stream.next_message().unwrap();
     assert_eq!(response["result"]["structuredContent"]["said"], json!([r#"{"action":"decline"}"#]), "{response}");
     assert_eq!(response["result"]["_meta"]["io.modelcontextprotocol/related-task"]["taskId"], id);
 }
@@ -198,11 +198,11 @@ fn the_stream_of_tasks_result_asks_the_user_of_a_session() {
 fn a_call_from_the_command_line_can_be_a_task() {
     let folder = gated();
     folder.open_gate();
-    let called = Toolbay::new(&folder).args(["call", "--task", "wait_for_gate"]).run();
+    let called = ToolbayCommand::new(&folder).args(["call", "--task", "wait_for_gate"]).run();
     assert_eq!(called.code, 0, "{}", called.stderr);
     folder.put("hostile.toml", "[tools.loop_forever]\ntask_support = \"required\"\n[limits]\nfuel = 500_000_000");
-    let failed = Toolbay::new(&folder).args(["call", "--task", "--json", "loop_forever"]).run();
+    let failed = ToolbayCommand::new(&folder).args(["call", "--task", "--json", "loop_forever"]).run();
     assert_eq!(failed.code, 1);
     assert!(failed.stderr.contains("task: completed"), "{}", failed.stderr);
-    assert_eq!(serde_json::from_str::<Value>(&failed.raw).unwrap()["isError"], true);
+    assert_eq!(serde_json::from_str::<Value>(&failed.raw_stdout).unwrap()["isError"], true);
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::support::{Folder, Server, Tiny, Toolbay};
+use crate::support::{Folder, StdioServer, TinyComponent, ToolbayCommand};
 
 /// Runs a program that permissions bind, also as root.
 const BOUND: &str =
@@ -17,7 +17,7 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 /// The URIs of the resources that are listed.
-fn uris(server: &mut Server) -> Vec<String> {
+fn uris(server: &mut StdioServer) -> Vec<String> {
     let listed = server.result("resources/list", json!({}));
     let uris =
         listed["resources"].as_array().unwrap().iter().map(|resource| resource["uri"].as_str().unwrap().to_owned());
@@ -27,38 +27,38 @@ fn uris(server: &mut Server) -> Vec<String> {
 #[test]
 fn a_folder_that_cannot_be_read_belongs_to_its_plugin_alone() {
     for mode in [0o444, 0o000, 0o111] {
-        let folder = Folder::with("a.wasm", Tiny::new(&["a", "b"]).build());
-        let files = folder.path("x.resources");
+        let folder = Folder::with("a.wasm", TinyComponent::new(&["a", "b"]).build());
+        let files = folder.plugin_path("x.resources");
         fs::create_dir(&files).unwrap();
         fs::write(files.join("a.txt"), "text").unwrap();
         set_mode(&files, mode);
-        let command = Toolbay::new(&folder).args(["serve"]).through(BOUND);
-        let mut server = Server::run(command).initialized("2025-11-25");
+        let command = ToolbayCommand::new(&folder).args(["serve"]).with_shell_wrapper(BOUND);
+        let mut server = StdioServer::run(command).with_handshake("2025-11-25");
         server.wait_until_listed(&["a", "b"]);
         // What happens to other plugins has its effect: permissions are taken away, and files are deleted.
         folder.put("a.toml", "[tools.b]\nhidden = true");
         server.wait_until_listed(&["a"]);
         folder.remove("a.wasm");
-        folder.put("c.wasm", Tiny::new(&["c"]).build());
+        folder.put("c.wasm", TinyComponent::new(&["c"]).build());
         server.wait_until_listed(&["c"]);
         assert!(uris(&mut server).is_empty());
-        let listed = Toolbay::new(&folder).args(["list"]).through(BOUND).run();
+        let listed = ToolbayCommand::new(&folder).args(["list"]).with_shell_wrapper(BOUND).run();
         assert!(listed.stdout.contains("x  ") && listed.stdout.contains("cannot be read"), "{mode:o}: {listed}");
         set_mode(&files, 0o755);
-        server.until("the file is offered", |server| uris(server).len() == 1);
+        server.wait_until("the file is offered", |server| uris(server).len() == 1);
     }
 }
 
 #[test]
 fn a_folder_that_cannot_be_read_any_more_stops_no_revocation() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a", "b"]).build());
-    let files = folder.path("x.resources");
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a", "b"]).build());
+    let files = folder.plugin_path("x.resources");
     fs::create_dir(&files).unwrap();
     fs::write(files.join("a.txt"), "text").unwrap();
-    let command = Toolbay::new(&folder).args(["serve"]).through(BOUND);
-    let mut server = Server::run(command).initialized("2025-11-25");
+    let command = ToolbayCommand::new(&folder).args(["serve"]).with_shell_wrapper(BOUND);
+    let mut server = StdioServer::run(command).with_handshake("2025-11-25");
     server.wait_until_listed(&["a", "b"]);
-    server.until("the file is offered", |server| uris(server).len() == 1);
+    server.wait_until("the file is offered", |server| uris(server).len() == 1);
     set_mode(&files, 0o444);
     folder.put("a.toml", "[tools.b]\nhidden = true");
     server.wait_until_listed(&["a"]);
@@ -69,12 +69,12 @@ fn a_folder_that_cannot_be_read_any_more_stops_no_revocation() {
 
 #[test]
 fn a_plugin_folder_that_cannot_be_read_ends_every_command() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
-    let plugins = folder.path("a.wasm").parent().unwrap().to_owned();
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    let plugins = folder.plugin_path("a.wasm").parent().unwrap().to_owned();
     for mode in [0o000, 0o311, 0o444] {
         set_mode(&plugins, mode);
         for args in [&["serve"][..], &["list"], &["call", "a"], &["compile"]] {
-            let ended = Toolbay::new(&folder).args(args).through(BOUND).run();
+            let ended = ToolbayCommand::new(&folder).args(args).with_shell_wrapper(BOUND).run();
             let said = ended.stderr.contains("the plugin folder ") && ended.stderr.contains(" cannot be read as user ");
             assert!(ended.code == 64 && said, "{mode:o} {args:?}: {ended}");
         }

@@ -1,9 +1,9 @@
 //! Templates that are expensive to compare with a URI: they cost their caller a bounded share, and nobody else waits.
 
 use serde_json::{Value, json};
-use toolbay_testkit::Offering;
+use toolbay_testkit::TinyCoreModule;
 
-use crate::support::{Folder, HttpServer, Toolbay, library};
+use crate::support::{Folder, HttpServer, ToolbayCommand, library};
 
 /// As many templates as a plugin may well have.
 const TEMPLATES: usize = 3000;
@@ -12,7 +12,7 @@ const TEMPLATES: usize = 3000;
 fn hostile() -> Vec<u8> {
     let body = (0..14).map(|n| format!("{{+w{n}}}x")).collect::<Vec<_>>().concat();
     let templates = (0..TEMPLATES).map(|n| (format!("a:{{+v{n}}}x{body}Q{{+z}}"), format!("t{n}")));
-    templates.fold(Offering::new(), |offering, (uri, name)| offering.template(&uri, &name)).module()
+    templates.fold(TinyCoreModule::new(), |offering, (uri, name)| offering.template(&uri, &name)).build()
 }
 
 fn hostile_uri(number: usize) -> String {
@@ -24,13 +24,13 @@ fn server() -> HttpServer {
     let folder = Folder::new();
     folder.put("hostile.wasm", hostile());
     folder.put("library.wasm", library());
-    HttpServer::run(Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0", "--log", "debug"]))
+    HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0", "--log", "debug"]))
 }
 
 fn subscribed(server: &HttpServer, uris: &[String]) -> Value {
     let mut stream =
-        server.modern("subscriptions/listen", json!({"notifications": {"resourceSubscriptions": uris}}), &[]);
-    let acknowledged = stream.next().unwrap();
+        server.post_stateless("subscriptions/listen", json!({"notifications": {"resourceSubscriptions": uris}}), &[]);
+    let acknowledged = stream.next_message().unwrap();
     assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged", "{acknowledged}");
     acknowledged["params"]["notifications"]["resourceSubscriptions"].clone()
 }
@@ -48,15 +48,18 @@ fn two_hundred_and_fifty_six_expensive_uris_are_one_bounded_request() {
 #[test]
 fn an_expensive_uri_is_not_found_and_others_are_read() {
     let server = server();
-    let expensive = server.modern("resources/read", json!({"uri": hostile_uri(1)}), &[]).answer();
+    let expensive = server.post_stateless("resources/read", json!({"uri": hostile_uri(1)}), &[]).response_message();
     assert_eq!(expensive["error"]["code"], -32602, "{expensive}");
     server.log.wait_for("a URI was not compared with all resource templates");
     let reference = json!({"type": "ref/resource", "uri": hostile_uri(2)});
-    let completed =
-        server.modern("completion/complete", json!({"ref": reference, "argument": {"name": "z", "value": ""}}), &[]);
-    assert_eq!(completed.answer()["error"]["code"], -32602);
+    let completed = server.post_stateless(
+        "completion/complete",
+        json!({"ref": reference, "argument": {"name": "z", "value": ""}}),
+        &[],
+    );
+    assert_eq!(completed.response_message()["error"]["code"], -32602);
     for uri in ["library://catalog", "library://books/woolf/orlando"] {
-        let read = server.modern("resources/read", json!({"uri": uri}), &[]).answer();
+        let read = server.post_stateless("resources/read", json!({"uri": uri}), &[]).response_message();
         assert_eq!(read["result"]["contents"][0]["uri"], uri, "{read}");
     }
 }

@@ -1,9 +1,9 @@
 //! URIs: parsed before a client has to, and compared by what they mean.
 
 use serde_json::json;
-use toolbay_testkit::Offering;
+use toolbay_testkit::TinyCoreModule;
 
-use crate::support::{Folder, MODERN, Server, Toolbay, library};
+use crate::support::{Folder, MODERN, StdioServer, ToolbayCommand, library};
 
 #[test]
 fn a_uri_that_clients_cannot_parse_refuses_the_plugin() {
@@ -14,17 +14,17 @@ fn a_uri_that_clients_cannot_parse_refuses_the_plugin() {
         ("port", "notes://h:99999/", "has the port \"99999\""),
     ];
     for (id, uri, _) in cases {
-        folder.put(&format!("{id}.wasm"), Offering::new().resource(uri, "a").module());
+        folder.put(&format!("{id}.wasm"), TinyCoreModule::new().resource(uri, "a").build());
     }
-    folder.put("template.wasm", Offering::new().template("http://h:99999/{id}", "a").module());
-    let said = Toolbay::new(&folder).args(["list"]).run().stdout;
+    folder.put("template.wasm", TinyCoreModule::new().template("http://h:99999/{id}", "a").build());
+    let said = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
     for (id, uri, why) in cases {
         let line = said.lines().find(|line| line.contains(&format!("resource {uri:?}"))).unwrap_or(&said);
         assert!(line.contains(why), "{id}: {line}");
     }
     assert!(said.contains("resource template \"http://h:99999/{id}\": it has the port \"99999\""), "{said}");
-    let mut server = Server::start(&folder);
-    server.until("the library is there", |server| {
+    let mut server = StdioServer::start(&folder);
+    server.wait_until("the library is there", |server| {
         !server.result("resources/list", json!({}))["resources"].as_array().unwrap().is_empty()
     });
 }
@@ -33,8 +33,8 @@ fn a_uri_that_clients_cannot_parse_refuses_the_plugin() {
 fn a_resource_is_read_by_every_spelling_of_its_uri() {
     let folder = Folder::with("library.wasm", library());
     for revision in ["2025-11-25", MODERN] {
-        let mut server = Server::start_in(revision, &folder);
-        server.until("the library is there", |server| {
+        let mut server = StdioServer::start_with_revision(revision, &folder);
+        server.wait_until("the library is there", |server| {
             !server.result("resources/list", json!({}))["resources"].as_array().unwrap().is_empty()
         });
         for (uri, listed) in [

@@ -9,13 +9,13 @@ use std::thread;
 use serde_json::{Value, json};
 
 use crate::requests::Site;
-use crate::support::{Folder, Server, Toolbay, failure, own_server, text};
+use crate::support::{Folder, StdioServer, ToolbayCommand, error_kind_and_text, own_server, result_text};
 
 /// A server with the guest that uses WASI 0.3.
-fn serving(grant: &str) -> Server {
+fn serving(grant: &str) -> StdioServer {
     let folder = Folder::with("wasi3.wasm", own_server("wasi3"));
     folder.put("wasi3.toml", grant);
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("look");
     server
 }
@@ -78,7 +78,7 @@ fn environment_clocks_random_numbers_and_streams_are_there() {
 fn variables_of_the_grant_and_the_trace_are_in_the_environment() {
     let folder = Folder::with("wasi3.wasm", own_server("wasi3"));
     folder.put("wasi3.toml", "[permissions]\nenvironment = [\"TEST_WORD\"]");
-    let call = Toolbay::new(&folder).args(["call", "look"]).env("TEST_WORD", "apricot").run();
+    let call = ToolbayCommand::new(&folder).args(["call", "look"]).env("TEST_WORD", "apricot").run();
     assert!(call.stdout.starts_with(r#"[("TEST_WORD", "apricot")] "#), "{call}");
 }
 
@@ -90,7 +90,7 @@ fn a_deterministic_call_has_the_same_clocks_and_random_numbers_each_time() {
     assert!(look.contains(" 1577836800 "), "{look}");
     // The clock shows what was waited for, and each look at it.
     let waited =
-        |server: &mut Server| server.call("wait", json!({"nanoseconds": 40_000_000}))["structuredContent"].clone();
+        |server: &mut StdioServer| server.call("wait", json!({"nanoseconds": 40_000_000}))["structuredContent"].clone();
     let first = waited(&mut server);
     assert_eq!(waited(&mut server), first);
     assert!((40_000_000..50_000_000).contains(&first["result"].as_u64().unwrap()), "{first}");
@@ -102,7 +102,7 @@ fn requests_follow_the_grant_and_are_counted() {
     let mut server = serving(&site.grant());
     let get = |path: &str| json!({"method": "GET", "address": site.url(path), "headers": [["x-own", "1"]], "body": ""});
     let result = server.call("request", get("/hello"));
-    assert_eq!(text(&result), "200 hello");
+    assert_eq!(result_text(&result), "200 hello");
     let usage = &result["_meta"]["dev.toolbay/usage"];
     assert_eq!(usage["http_requests"], json!(1), "{usage}");
     let seen = site.requests.recv().unwrap();
@@ -118,7 +118,7 @@ fn requests_follow_the_grant_and_are_counted() {
     // The wrong length is noticed by the host.
     let posted =
         json!({"method": "POST", "address": site.url("/hello"), "headers": [["content-length", "9"]], "body": "body"});
-    assert!(failure(&server.call("request", posted)).1.contains("HttpRequestBodySize"));
+    assert!(error_kind_and_text(&server.call("request", posted)).1.contains("HttpRequestBodySize"));
     let other = json!({"method": "GET", "address": "http://127.0.0.1:1/", "headers": [], "body": ""});
     let (kind, _) = server.failure("request", other);
     assert_eq!(kind, "denied");
@@ -155,10 +155,10 @@ fn a_body_that_the_other_side_never_reads_holds_little_and_ends_with_the_call() 
     );
     let mut server = serving(&grant);
     let result = server.call("upload", json!({"address": format!("http://{address}/"), "kibibytes": 4_000_000}));
-    assert_eq!(failure(&result).0, "deadline");
+    assert_eq!(error_kind_and_text(&result).0, "deadline");
     assert!(result["_meta"]["dev.toolbay/usage"]["memory"].as_u64().unwrap() < 8 << 20, "{result}");
     let result = server.call("pour", place(address, json!({})));
-    assert_eq!(failure(&result).0, "deadline");
+    assert_eq!(error_kind_and_text(&result).0, "deadline");
     assert!(result["_meta"]["dev.toolbay/usage"]["memory"].as_u64().unwrap() < 8 << 20, "{result}");
 }
 
@@ -168,7 +168,7 @@ fn connections_follow_the_grant_and_are_counted() {
     let mut server = serving(&(tcp_grant(address) + "[limits]\ntcp_connections = 20"));
     let said = "hello ".repeat(100_000);
     let result = server.call("talk", place(address, json!({"text": said})));
-    assert_eq!(text(&result), said);
+    assert_eq!(result_text(&result), said);
     let usage = &result["_meta"]["dev.toolbay/usage"];
     assert_eq!((&usage["tcp_connections"], &usage["tcp_bytes"]), (&json!(1), &json!(1_200_000)), "{usage}");
     // One after the other, whatever was read of them.
@@ -211,15 +211,15 @@ fn what_goes_through_the_host_alone_gives_way_to_others_and_ends_with_the_call()
             "[permissions]\n{tcp}\nnetwork_private = [\"127.0.0.1\"]\n[limits]\ntimeout = \"1s\"\ntcp_bytes = \"1TiB\""
         ),
     );
-    folder.configure("[ceilings]\ntcp_bytes = \"1TiB\"");
-    let mut server = Server::start(&folder);
+    folder.write_config("[ceilings]\ntcp_bytes = \"1TiB\"");
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("relay");
     let each = thread::available_parallelism().unwrap().get() + 1;
     let begun: Vec<u64> =
-        (0..each).map(|_| server.begin("relay", place(source, json!({"target": target.port()})))).collect();
+        (0..each).map(|_| server.start_call("relay", place(source, json!({"target": target.port()})))).collect();
     assert_eq!(server.text("hear", json!({})), "", "another call runs meanwhile");
     for id in begun {
-        assert_eq!(failure(&server.finish(id)).0, "deadline");
+        assert_eq!(error_kind_and_text(&server.finish_call(id)).0, "deadline");
         ended.recv().unwrap();
     }
 }
@@ -244,14 +244,14 @@ fn options_of_sockets_are_those_that_were_set() {
 #[test]
 fn a_grant_with_folders_says_that_the_plugin_does_not_find_them() {
     let folder = Folder::with("wasi3.wasm", own_server("wasi3"));
-    fs::create_dir(folder.beside("data")).unwrap();
+    fs::create_dir(folder.sibling_path("data")).unwrap();
     folder.put("wasi3.toml", "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read\"");
     let why = "looks for files through WASI 0.3, where it gets none";
     for command in [vec!["check", "plugins/wasi3.wasm"], vec!["list"]] {
-        let run = Toolbay::new(&folder).args(command).run();
+        let run = ToolbayCommand::new(&folder).args(command).run();
         assert!(format!("{}{}", run.stdout, run.stderr).contains(why), "{run}");
     }
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("look");
     server.log.wait_for(why);
     assert!(server.text("look", json!({})).ends_with(" 0"));
@@ -261,11 +261,11 @@ fn a_grant_with_folders_says_that_the_plugin_does_not_find_them() {
 fn a_cancelled_wait_frees_its_slot_at_once() {
     let folder = Folder::with("wasi3.wasm", own_server("wasi3"));
     folder.put("wasi3.toml", "[limits]\ntimeout = \"10m\"");
-    folder.configure("[server]\ncalls = 1");
-    let mut server = Server::start(&folder);
+    folder.write_config("[server]\ncalls = 1");
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("wait");
     for _ in 0..10 {
-        let id = server.begin("wait", json!({"nanoseconds": 3_600_000_000_000_u64}));
+        let id = server.start_call("wait", json!({"nanoseconds": 3_600_000_000_000_u64}));
         server.notify("notifications/cancelled", json!({"requestId": id}));
         assert_eq!(server.text("hear", json!({})), "");
     }
@@ -274,10 +274,13 @@ fn a_cancelled_wait_frees_its_slot_at_once() {
 #[test]
 fn a_command_is_a_tool() {
     let folder = Folder::with("echo.wasm", own_server("command3"));
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("echo");
     let result = server.call("echo", json!({"a": [1, 2]}));
-    assert_eq!((text(&result).as_str(), &result["structuredContent"]), (r#"{"a":[1,2]}"#, &json!({"a": [1, 2]})));
+    assert_eq!(
+        (result_text(&result).as_str(), &result["structuredContent"]),
+        (r#"{"a":[1,2]}"#, &json!({"a": [1, 2]}))
+    );
     let (kind, said) = server.failure("echo", json!({"a": "bad"}));
     assert_eq!((kind.as_str(), said.as_str()), ("none", r#"{"a":"bad"}"#));
 }
@@ -286,7 +289,7 @@ fn a_command_is_a_tool() {
 fn a_command_that_speaks_mcp_is_a_server() {
     let folder = Folder::with("talker3.wasm", own_server("talker3"));
     folder.put("talker3.toml", "[limits]\ntimeout = \"1s\"");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["flood", "shout", "silent"]);
     for _ in 0..3 {
         assert_eq!(server.text("shout", json!({"text": "hello"})), "HELLO");
@@ -299,7 +302,7 @@ fn a_command_that_speaks_mcp_is_a_server() {
 fn an_http_handler_that_speaks_mcp_is_a_server() {
     let folder = Folder::with("server3.wasm", own_server("server3"));
     folder.put("server3.toml", "[limits]\ntimeout = \"1s\"\ntransfer = \"8MiB\"");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("add");
     for n in 0..3 {
         assert_eq!(server.text("add", json!({"a": 1.5, "b": n})), (1.5 + f64::from(n)).to_string());
@@ -337,7 +340,7 @@ fn check_says_what_is_for_wasi_0_3_and_the_compile_cache_knows() {
     for (name, expected) in expected {
         let folder = Folder::with(&format!("{name}.wasm"), own_server(name));
         for _ in 0..2 {
-            let checked = Toolbay::new(&folder).args(["check", &format!("plugins/{name}.wasm")]).run();
+            let checked = ToolbayCommand::new(&folder).args(["check", &format!("plugins/{name}.wasm")]).run();
             assert!(checked.stdout.contains(expected), "{checked}");
         }
     }

@@ -8,16 +8,16 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Log, Server, Tiny, Toolbay, failure, hostile};
+use crate::support::{Folder, ProgramLog, StdioServer, TinyComponent, ToolbayCommand, error_kind_and_text, hostile};
 
 /// The next message that is an error. A client can tell, even without an id.
-fn refusal(server: &mut Server) -> Value {
+fn refusal(server: &mut StdioServer) -> Value {
     server.wait_for("an error", |message| message.get("error").is_some())
 }
 
 #[test]
 fn unreadable_messages_get_an_error_and_the_connection_stays_open() {
-    let mut server = Server::start(&Folder::new());
+    let mut server = StdioServer::start(&Folder::new());
     let lines: [(&[u8], i32); 10] = [
         (b"{", -32700),
         (b"hello", -32700),
@@ -41,7 +41,7 @@ fn unreadable_messages_get_an_error_and_the_connection_stays_open() {
 #[test]
 fn the_id_of_an_error_without_a_request_depends_on_the_revision() {
     for (revision, id) in [("2025-06-18", Some(Value::Null)), ("2025-11-25", None)] {
-        let mut server = Server::spawn(&Folder::new()).initialized(revision);
+        let mut server = StdioServer::spawn(&Folder::new()).with_handshake(revision);
         server.send("{");
         assert_eq!(refusal(&mut server).get("id"), id.as_ref(), "{revision}");
     }
@@ -50,7 +50,7 @@ fn the_id_of_an_error_without_a_request_depends_on_the_revision() {
 #[test]
 fn a_line_that_is_too_long_gets_an_error_and_the_next_one_is_read() {
     let folder = Folder::new();
-    let mut server = Server::configured(&folder, "[server]\nrequest = \"1KiB\"");
+    let mut server = StdioServer::start_with_config(&folder, "[server]\nrequest = \"1KiB\"");
     let long =
         |length: usize| json!({"jsonrpc": "2.0", "id": 1000, "method": "ping", "params": {"x": "x".repeat(length)}});
     for length in [1024, 100_000, 10_000_000] {
@@ -64,20 +64,20 @@ fn a_line_that_is_too_long_gets_an_error_and_the_next_one_is_read() {
         assert_eq!(server.result("ping", json!({})), json!({}));
     }
     server.send(long(900).to_string());
-    server.answer(1000);
+    server.wait_for_response(1000);
 }
 
 #[test]
 fn the_default_lets_a_megabyte_through() {
     let folder = Folder::with("hostile.wasm", hostile());
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     let text = "ä\u{1f600}\"\\\n\t".repeat(60_000);
     assert_eq!(server.text("echo", json!({"text": text})), text);
 }
 
 #[test]
 fn line_ends_of_windows_and_blank_lines_are_fine() {
-    let mut server = Server::start(&Folder::new());
+    let mut server = StdioServer::start(&Folder::new());
     server.send("\r\n\n   \n\t\r\n{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"ping\"}\r");
     let answer = server.receive("the answer to the ping");
     assert_eq!(answer, json!({"jsonrpc": "2.0", "id": "a", "result": {}}));
@@ -85,7 +85,7 @@ fn line_ends_of_windows_and_blank_lines_are_fine() {
 
 #[test]
 fn unknown_methods_and_unknown_tools() {
-    let mut server = Server::start(&Folder::with("a.wasm", Tiny::new(&["a"]).build()));
+    let mut server = StdioServer::start(&Folder::with("a.wasm", TinyComponent::new(&["a"]).build()));
     server.wait_until_listed(&["a"]);
     for method in ["resources/lists", "prompts/put", "tools", "initialized", ""] {
         let error = server.error(method, json!({}));
@@ -98,7 +98,7 @@ fn unknown_methods_and_unknown_tools() {
 
 #[test]
 fn a_malformed_call_is_an_error_of_the_protocol() {
-    let mut server = Server::start(&Folder::with("a.wasm", Tiny::new(&["a"]).build()));
+    let mut server = StdioServer::start(&Folder::with("a.wasm", TinyComponent::new(&["a"]).build()));
     server.wait_until_listed(&["a"]);
     let malformed = [
         json!({}),
@@ -118,7 +118,7 @@ fn a_malformed_call_is_an_error_of_the_protocol() {
 
 #[test]
 fn unexpected_notifications_and_responses_are_ignored() {
-    let mut server = Server::start(&Folder::new());
+    let mut server = StdioServer::start(&Folder::new());
     for method in ["notifications/initialized", "notifications/roots/list_changed", "notifications/whatever", "ping"] {
         server.notify(method, json!({}));
     }
@@ -133,7 +133,7 @@ fn unexpected_notifications_and_responses_are_ignored() {
 
 #[test]
 fn batches_work_in_their_revision_and_are_rejected_in_others() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let batch = json!([
         {"jsonrpc": "2.0", "id": "p", "method": "ping"},
         {"jsonrpc": "2.0", "method": "notifications/whatever"},
@@ -142,7 +142,7 @@ fn batches_work_in_their_revision_and_are_rejected_in_others() {
         {"jsonrpc": "2.0", "id": "i", "method": "initialize", "params": {"protocolVersion": "2025-03-26"}},
         7
     ]);
-    let mut server = Server::spawn(&folder).initialized("2025-03-26");
+    let mut server = StdioServer::spawn(&folder).with_handshake("2025-03-26");
     server.wait_until_listed(&["a"]);
     server.send(batch.to_string());
     let answers = server.receive("the answers to the batch");
@@ -158,7 +158,7 @@ fn batches_work_in_their_revision_and_are_rejected_in_others() {
     assert_eq!(server.receive("the answer to the ping")["id"], id);
 
     for revision in ["2024-11-05", "2025-06-18", "2025-11-25"] {
-        let mut server = Server::spawn(&folder).initialized(revision);
+        let mut server = StdioServer::spawn(&folder).with_handshake(revision);
         server.send(batch.to_string());
         assert_eq!(refusal(&mut server)["error"]["code"], -32600, "{revision}");
         assert_eq!(server.result("ping", json!({})), json!({}));
@@ -168,33 +168,33 @@ fn batches_work_in_their_revision_and_are_rejected_in_others() {
 #[test]
 fn a_duplicate_id_of_a_running_request_is_rejected() {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("hostile.toml", folder.gate());
-    let mut server = Server::start(&folder);
-    let id = server.begin_with_progress("wait_for_gate", json!({}));
+    folder.put("hostile.toml", folder.create_gate());
+    let mut server = StdioServer::start(&folder);
+    let id = server.start_call_with_progress("wait_for_gate", json!({}));
     server.notification("notifications/progress");
     let again = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "count"}});
     server.send(again.to_string());
-    let answer = server.answer(id);
+    let answer = server.wait_for_response(id);
     assert_eq!(answer["error"], json!({"code": -32600, "message": "a request with this id is already in progress"}));
     folder.open_gate();
-    assert_eq!(server.finish(id)["content"][0]["text"], "build-marker-0001 ");
+    assert_eq!(server.finish_call(id)["content"][0]["text"], "build-marker-0001 ");
     // Now the id is free again.
     server.send(again.to_string());
-    assert_eq!(server.finish(id)["content"][0]["text"], "1");
+    assert_eq!(server.finish_call(id)["content"][0]["text"], "1");
 }
 
 #[test]
 fn at_the_end_of_input_the_server_responds_to_running_calls_and_ends() {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("hostile.toml", folder.gate());
-    let mut server = Server::start(&folder);
-    let ids: Vec<u64> = (0..5).map(|_| server.begin_with_progress("wait_for_gate", json!({}))).collect();
+    folder.put("hostile.toml", folder.create_gate());
+    let mut server = StdioServer::start(&folder);
+    let ids: Vec<u64> = (0..5).map(|_| server.start_call_with_progress("wait_for_gate", json!({}))).collect();
     for _ in &ids {
         server.notification("notifications/progress");
     }
-    server.close();
+    server.close_input();
     folder.open_gate();
-    let (said, code) = server.end();
+    let (said, code) = server.stop();
     let mut answered: Vec<u64> = said.iter().filter_map(|message| message["id"].as_u64()).collect();
     answered.sort_unstable();
     assert_eq!((answered, code), (ids, Some(0)));
@@ -202,10 +202,10 @@ fn at_the_end_of_input_the_server_responds_to_running_calls_and_ends() {
 
 #[test]
 fn a_last_line_without_a_line_feed_is_read() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
-    let mut server = Server::start(&folder);
-    server.send_unfinished(r#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#);
-    let (said, code) = server.end();
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    let mut server = StdioServer::start(&folder);
+    server.send_raw(r#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#);
+    let (said, code) = server.stop();
     // A notification that the list has changed may come after it.
     assert!(said.iter().any(|message| message["id"] == "last"), "{said:?}");
     assert_eq!(code, Some(0));
@@ -214,16 +214,16 @@ fn a_last_line_without_a_line_feed_is_read() {
 #[test]
 fn a_call_that_never_ends_is_stopped_after_the_grace_time() {
     let folder = Folder::with("hostile.wasm", hostile());
-    let mut server = Server::configured(&folder, "[server]\ngrace = \"100ms\"");
-    server.begin_with_progress("loop_forever", json!({}));
-    server.begin_with_progress("sleep_hour", json!({}));
+    let mut server = StdioServer::start_with_config(&folder, "[server]\ngrace = \"100ms\"");
+    server.start_call_with_progress("loop_forever", json!({}));
+    server.start_call_with_progress("sleep_hour", json!({}));
     server.notification("notifications/progress");
     server.notification("notifications/progress");
-    let (said, code) = server.end();
+    let (said, code) = server.stop();
     let answers: Vec<&Value> = said.iter().filter(|message| message.get("id").is_some()).collect();
     assert_eq!(answers.len(), 2, "{said:?}");
     for answer in answers {
-        let (kind, text) = failure(&answer["result"]);
+        let (kind, text) = error_kind_and_text(&answer["result"]);
         assert_eq!(
             (kind.as_str(), text.as_str()),
             ("cancelled", "The call was stopped because the server is shutting down.")
@@ -238,13 +238,13 @@ fn the_calls_of_a_killed_client_are_stopped() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
     // A test that waits for this fails.
-    std::fs::write(folder.beside("toolbay.toml"), "[server]\ngrace = \"10m\"").unwrap();
+    std::fs::write(folder.sibling_path("toolbay.toml"), "[server]\ngrace = \"10m\"").unwrap();
     for (input, output) in [pipes(), sockets()] {
-        let (mut command, _folder) = Toolbay::new(&folder).args(["serve"]).into_parts();
+        let (mut command, _folder) = ToolbayCommand::new(&folder).args(["serve"]).into_parts();
         let mut child = command.stdin(input.1).stdout(output.1).stderr(Stdio::piped()).spawn().unwrap();
         // It holds the server's ends of the streams.
         drop(command);
-        let log = Log::follow(child.stderr.take().unwrap());
+        let log = ProgramLog::follow(child.stderr.take().unwrap());
         let (mut input, mut output) = (File::from(input.0), BufReader::new(File::from(output.0)));
         let hello =
             json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}});
@@ -280,11 +280,11 @@ fn sockets() -> Streams {
 #[test]
 fn a_signal_shuts_the_server_down_cleanly() {
     for signal in ["TERM", "INT"] {
-        let mut server = Server::start(&Folder::new());
+        let mut server = StdioServer::start(&Folder::new());
         server.result("ping", json!({}));
         assert!(Command::new("kill").args(["-s", signal, &server.pid().to_string()]).status().unwrap().success());
         // The input stays open: the signal ends the server.
-        let (_, code) = server.wait();
+        let (_, code) = server.wait_for_exit();
         assert_eq!(code, Some(0), "SIG{signal}");
     }
 }

@@ -5,16 +5,16 @@ use std::process::{ExitCode, Stdio};
 
 use anyhow::{Context, Result};
 use toolbay_testkit::command;
-use toolbay_testkit::workspace::Workspace;
+use toolbay_testkit::workspace::CargoWorkspace;
 
-use crate::program::{self, Args};
+use crate::program::{self, ProgramArgs};
 
 /// The benchmarks that always use a release build, even without `--release`.
-const RELEASE: [&str; 3] = ["peers", "curves", "--quick"];
+const RELEASE_BENCHMARKS: [&str; 3] = ["peers", "curves", "--quick"];
 
 /// Starts the program that runs the benchmark in the first argument.
-pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode> {
-    let (first, rest) = args.split();
+pub(crate) fn run(workspace: &CargoWorkspace, args: &ProgramArgs) -> Result<ExitCode> {
+    let (first, rest) = args.split_first();
     match first.and_then(OsStr::to_str) {
         Some("metering") => program::start(workspace, "toolbay-inside", rest, true),
         Some("parts") => {
@@ -25,8 +25,9 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode> {
             Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         first => {
-            let is_release = first.is_some_and(|first| RELEASE.contains(&first)) || args.has("--release");
-            program::start(workspace, "toolbay-bench", args.all(), is_release)
+            let is_release =
+                first.is_some_and(|first| RELEASE_BENCHMARKS.contains(&first)) || args.contains("--release");
+            program::start(workspace, "toolbay-bench", args.as_slice(), is_release)
         }
     }
 }

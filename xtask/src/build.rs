@@ -4,20 +4,20 @@ use std::fs;
 
 use anstream::println;
 use anyhow::Result;
-use toolbay_testkit::build::{Builder, Built, Profile, kib, wasm_files};
+use toolbay_testkit::build::{BuildOutput, BuildProfile, WorkspaceBuilder, format_kib, wasm_files};
 use toolbay_testkit::terminal;
-use toolbay_testkit::workspace::Workspace;
+use toolbay_testkit::workspace::CargoWorkspace;
 
 use crate::toolchain;
 
 /// Runs `cargo xtask build`.
-pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+pub(crate) fn run(workspace: &CargoWorkspace) -> Result<()> {
     let built = build(workspace)?;
     println!("{}", terminal::bold("Built:"));
     println!("  {}", built.server.display());
     for folder in [&built.plugins, &built.guests] {
         for file in wasm_files(folder)? {
-            println!("  {}  {}", file.display(), terminal::dim(kib(fs::metadata(&file)?.len())));
+            println!("  {}  {}", file.display(), terminal::dim(format_kib(fs::metadata(&file)?.len())));
         }
     }
     Ok(())
@@ -25,7 +25,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
 
 /// Installs the target of plugins if necessary, and builds the server, the sample plugins and the
 /// guests.
-pub(crate) fn build(workspace: &Workspace) -> Result<Built> {
+pub(crate) fn build(workspace: &CargoWorkspace) -> Result<BuildOutput> {
     toolchain::ensure_target(workspace)?;
-    Builder::new(workspace).everything(Profile::Dev)
+    WorkspaceBuilder::new(workspace).build_all(BuildProfile::Dev)
 }

@@ -24,19 +24,19 @@ use std::process::{Command, ExitCode};
 use anstream::{eprintln, println};
 use anyhow::{Result, anyhow};
 use clap::Args;
-use toolbay_testkit::build::Built;
+use toolbay_testkit::build::BuildOutput;
 use toolbay_testkit::terminal;
-use toolbay_testkit::workspace::Workspace;
+use toolbay_testkit::workspace::CargoWorkspace;
 
-pub(crate) use self::copied::{CHECKS, copy};
-use self::folders::Folders;
-pub(crate) use self::version::require;
+pub(crate) use self::copied::{CHECKS_SCRIPT, copy_into};
+use self::folders::ClientFolders;
+pub(crate) use self::version::require_version;
 use crate::build;
-use crate::tally::Tally;
+use crate::tally::TestCounts;
 
 /// The clients to run.
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct ClientOptions {
     /// Run frameworks, bridges and reverse proxies as well, which takes long
     #[arg(long)]
     all: bool,
@@ -46,9 +46,9 @@ pub(crate) struct Options {
 }
 
 /// Runs `cargo xtask clients`.
-pub(crate) fn command(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
+pub(crate) fn run_command(workspace: &CargoWorkspace, options: &ClientOptions) -> Result<ExitCode> {
     let built = build::build(workspace)?;
-    let mut tally = Tally::default();
+    let mut tally = TestCounts::default();
     let mut failures = Vec::new();
     if options.only.is_empty()
         && let Err(error) = run(workspace, &built, &mut tally)
@@ -56,7 +56,7 @@ pub(crate) fn command(workspace: &Workspace, options: &Options) -> Result<ExitCo
         failures.push(error);
     }
     if options.all || !options.only.is_empty() {
-        let folders = Folders::of(workspace)?;
+        let folders = ClientFolders::create(workspace)?;
         let wanted =
             |name: &str| options.only.is_empty() || options.only.iter().any(|part| name.contains(part.as_str()));
         failures.extend(frameworks::run(&folders, &built, &wanted, &mut tally).err());
@@ -71,8 +71,8 @@ pub(crate) fn command(workspace: &Workspace, options: &Options) -> Result<ExitCo
 
 /// Runs each client in each of its conversations. A client that cannot be installed counts as a
 /// failure, and the other clients still run.
-pub(crate) fn run(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Result<()> {
-    let folders = Folders::of(workspace)?;
+pub(crate) fn run(workspace: &CargoWorkspace, built: &BuildOutput, tally: &mut TestCounts) -> Result<()> {
+    let folders = ClientFolders::create(workspace)?;
     let mut failures = Vec::new();
     let mut scripts = Vec::new();
     let languages = [
@@ -98,7 +98,7 @@ pub(crate) fn run(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Re
             let name = format!("{}, {mode} over {transport}", script.client);
             println!("{}", terminal::bold(format!("\n{name}")));
             let failed = tally.failed;
-            if let Err(error) = script.run(*conversation, built, tally) {
+            if let Err(error) = script.run_conversation(*conversation, built, tally) {
                 // A script that stops early counts as a failure, even if it counted none.
                 tally.failed = tally.failed.max(failed + 1);
                 failures.push(format!("{name}: {error:#}"));
@@ -116,16 +116,16 @@ pub(crate) fn run(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Re
 
 /// Returns a command for a script in `tests/clients`, with both official TypeScript clients
 /// installed.
-pub(crate) fn node_script(workspace: &Workspace, name: &str) -> Result<Command> {
+pub(crate) fn node_script(workspace: &CargoWorkspace, name: &str) -> Result<Command> {
     let mut node = Command::new("node");
-    node.arg(node::environment(&Folders::of(workspace)?)?.join(name));
+    node.arg(node::install_packages(&ClientFolders::create(workspace)?)?.join(name));
     Ok(node)
 }
 
 /// Returns a command for a script in `tests/clients`, with the official Python client installed.
-pub(crate) fn python_script(workspace: &Workspace, name: &str) -> Result<Command> {
-    let folders = Folders::of(workspace)?;
-    let mut python = Command::new(python::environment(&folders)?);
+pub(crate) fn python_script(workspace: &CargoWorkspace, name: &str) -> Result<Command> {
+    let folders = ClientFolders::create(workspace)?;
+    let mut python = Command::new(python::install_client_environment(&folders)?);
     // Unbuffered (`-u`), so that each check is printed immediately. No byte code next to the
     // sources (`-B`).
     python.args(["-u", "-B"]).arg(folders.source.join(name));

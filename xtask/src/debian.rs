@@ -10,19 +10,19 @@ use std::process::Command;
 use anstream::println;
 use anyhow::{Context, Result, bail};
 use toolbay_testkit::command;
-use toolbay_testkit::guests::once;
+use toolbay_testkit::guests::run_once;
 
 /// Folders with programs that are not in every user's `PATH`.
-const FURTHER: [&str; 2] = ["/usr/local/sbin", "/usr/sbin"];
+const EXTRA_PROGRAM_FOLDERS: [&str; 2] = ["/usr/local/sbin", "/usr/sbin"];
 
 /// Packages with libraries that every system has, and that work only with the system's own loader.
-const OF_THE_SYSTEM: [&str; 4] = ["libc6", "libcrypt1", "libgcc-s1", "libstdc++6"];
+const SYSTEM_LIBRARIES: [&str; 4] = ["libc6", "libcrypt1", "libgcc-s1", "libstdc++6"];
 
 /// Folders of libraries in an unpacked package. They contain a folder for each architecture.
-const LIBRARIES: [&str; 2] = ["lib", "usr/lib"];
+const LIBRARY_FOLDERS: [&str; 2] = ["lib", "usr/lib"];
 
 /// A package and the programs to use from it.
-pub(crate) struct Package {
+pub(crate) struct DebianPackage {
     /// The name of the package.
     pub(crate) name: &'static str,
     /// The names of the programs.
@@ -34,27 +34,27 @@ pub(crate) struct Package {
 }
 
 /// The location of programs that can be started.
-pub(crate) struct Programs {
+pub(crate) struct ProgramLocation {
     /// The folder of the programs.
     pub(crate) folder: PathBuf,
     /// The value of `LD_LIBRARY_PATH` for the programs. Empty if it is not required.
     pub(crate) libraries: OsString,
 }
 
-impl Package {
+impl DebianPackage {
     /// Returns the programs of the system, or else those of the package, which is unpacked into
     /// `folder`.
     ///
     /// # Errors
     ///
     /// Fails if the system neither has the programs nor can download the package.
-    pub(crate) fn install(&self, folder: &Path) -> Result<Programs> {
-        if let Some(folder) = self.found() {
-            return Ok(Programs { folder, libraries: OsString::new() });
+    pub(crate) fn install(&self, folder: &Path) -> Result<ProgramLocation> {
+        if let Some(folder) = self.find_on_system() {
+            return Ok(ProgramLocation { folder, libraries: OsString::new() });
         }
         let system = folder.join("system");
         let programs = system.join(self.folder);
-        once(&folder.with_added_extension("installed"), self.name, || {
+        run_once(&folder.with_added_extension("installed"), self.name, || {
             println!("Unpacking {}", self.name);
             match fs::remove_dir_all(folder) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
@@ -72,14 +72,14 @@ impl Package {
             }
             Ok(())
         })?;
-        let libraries = if self.with_libraries { libraries(&system) } else { OsString::new() };
-        Ok(Programs { folder: programs, libraries })
+        let libraries = if self.with_libraries { library_path(&system) } else { OsString::new() };
+        Ok(ProgramLocation { folder: programs, libraries })
     }
 
     /// Finds a folder of the system that contains all programs.
-    fn found(&self) -> Option<PathBuf> {
+    fn find_on_system(&self) -> Option<PathBuf> {
         let path = std::env::var_os("PATH")?;
-        let folders = std::env::split_paths(&path).chain(FURTHER.map(PathBuf::from));
+        let folders = std::env::split_paths(&path).chain(EXTRA_PROGRAM_FOLDERS.map(PathBuf::from));
         folders.into_iter().find(|folder| self.programs.iter().all(|name| folder.join(name).is_file()))
     }
 
@@ -88,11 +88,11 @@ impl Package {
     /// downloads separate lists into `folder`.
     fn download(&self, folder: &Path) -> Result<Vec<PathBuf>> {
         let lists = folder.join("lists");
-        if self.download_by(folder, &[]).is_err() {
+        if self.download_with_options(folder, &[]).is_err() {
             let own = ["Dir::State::Lists", "Dir::Cache"].map(|key| format!("{key}={}", lists.display()));
             fs::create_dir_all(lists.join("partial"))?;
-            command::output(apt("apt-get", folder, &own).arg("update"))?;
-            self.download_by(folder, &own)?;
+            command::output(apt_command("apt-get", folder, &own).arg("update"))?;
+            self.download_with_options(folder, &own)?;
             fs::remove_dir_all(&lists)?;
         }
         let files = fs::read_dir(folder)?.filter_map(|entry| Some(entry.ok()?.path()));
@@ -104,26 +104,26 @@ impl Package {
         Ok(packages)
     }
 
-    fn download_by(&self, folder: &Path, options: &[String]) -> Result<()> {
+    fn download_with_options(&self, folder: &Path, options: &[String]) -> Result<()> {
         let mut names = BTreeSet::from([self.name.to_owned()]);
         let mut open = if self.with_libraries { vec![self.name.to_owned()] } else { Vec::new() };
         while let Some(name) = open.pop() {
-            let said = command::output(apt("apt-cache", folder, options).arg("depends").arg(&name))?;
+            let said = command::output(apt_command("apt-cache", folder, options).arg("depends").arg(&name))?;
             let needed = said.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
-            for name in needed.filter(|name| name.starts_with("lib") && !OF_THE_SYSTEM.contains(name)) {
+            for name in needed.filter(|name| name.starts_with("lib") && !SYSTEM_LIBRARIES.contains(name)) {
                 if names.insert(name.to_owned()) {
                     open.push(name.to_owned());
                 }
             }
         }
-        command::output(apt("apt-get", folder, options).arg("download").args(&names)).map(drop)
+        command::output(apt_command("apt-get", folder, options).arg("download").args(&names)).map(drop)
     }
 }
 
 /// Returns the `LD_LIBRARY_PATH` of an unpacked package.
-fn libraries(system: &Path) -> OsString {
+fn library_path(system: &Path) -> OsString {
     let mut path = OsString::new();
-    for folder in LIBRARIES.map(|folder| system.join(folder)) {
+    for folder in LIBRARY_FOLDERS.map(|folder| system.join(folder)) {
         let below = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
         for folder in below.filter(|path| path.is_dir()) {
             if !path.is_empty() {
@@ -137,7 +137,7 @@ fn libraries(system: &Path) -> OsString {
 
 /// Returns a command for a program of apt with these options, in a folder. The program writes files
 /// as the current user and not as apt's sandbox user.
-fn apt(program: &str, folder: &Path, options: &[String]) -> Command {
+fn apt_command(program: &str, folder: &Path, options: &[String]) -> Command {
     let mut apt = Command::new(program);
     apt.current_dir(folder).args(["--option", "APT::Sandbox::User=root"]);
     if program == "apt-get" {

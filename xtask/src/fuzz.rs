@@ -10,13 +10,13 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use toolbay_testkit::command;
 use toolbay_testkit::terminal;
-use toolbay_testkit::workspace::Workspace;
+use toolbay_testkit::workspace::CargoWorkspace;
 
 /// What to run, and for how long.
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct FuzzOptions {
     /// The target; by default all of them, one after the other
-    target: Option<Target>,
+    target: Option<FuzzTarget>,
     /// How long to run each, such as 90s or 15m
     #[arg(long, value_name = "DURATION", default_value = "15m", value_parser = humantime::parse_duration)]
     time: Duration,
@@ -27,7 +27,7 @@ pub(crate) struct Options {
 
 /// A fuzz target.
 #[derive(Clone, Copy, ValueEnum)]
-enum Target {
+enum FuzzTarget {
     /// What a client sends
     Request,
     /// Grants, configuration and variables
@@ -42,7 +42,7 @@ enum Target {
     Clients,
 }
 
-impl Target {
+impl FuzzTarget {
     fn name(self) -> &'static str {
         match self {
             Self::Request => "request",
@@ -64,7 +64,7 @@ impl Target {
     }
 
     /// Returns the maximum size of an input in bytes, and the timeout for an input in seconds.
-    fn bounds(self) -> (u32, u32) {
+    fn input_limits(self) -> (u32, u32) {
         match self {
             Self::Request | Self::Grant => (4096, 10),
             Self::Schema => (8192, 30),
@@ -74,7 +74,7 @@ impl Target {
         }
     }
 
-    fn run(self, workspace: &Workspace, time: Duration, seed: Option<u64>) -> Result<()> {
+    fn run(self, workspace: &CargoWorkspace, time: Duration, seed: Option<u64>) -> Result<()> {
         if let Some(program) = self.program() {
             let mut cargo = command::cargo(&workspace.root);
             cargo.args(["run", "--quiet", "--package", program, "--"]);
@@ -82,7 +82,7 @@ impl Target {
             cargo.args(seed.map(|seed| format!("--seed={seed}")));
             return command::run(&mut cargo);
         }
-        let (name, (length, timeout)) = (self.name(), self.bounds());
+        let (name, (length, timeout)) = (self.name(), self.input_limits());
         let fuzz = workspace.root.join("fuzz");
         // New inputs are stored separately, to keep the corpus in the repository small.
         let found = fuzz.join("target/corpus").join(name);
@@ -115,8 +115,8 @@ impl Target {
 }
 
 /// Runs `cargo xtask fuzz`.
-pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
-    let targets = options.target.map_or_else(|| Target::value_variants().to_vec(), |target| vec![target]);
+pub(crate) fn run(workspace: &CargoWorkspace, options: &FuzzOptions) -> Result<()> {
+    let targets = options.target.map_or_else(|| FuzzTarget::value_variants().to_vec(), |target| vec![target]);
     if targets.iter().any(|target| target.program().is_none()) {
         ensure_tools()?;
     }

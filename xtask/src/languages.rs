@@ -10,18 +10,18 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use toolbay_testkit::build::{Builder, Profile};
+use toolbay_testkit::build::{BuildProfile, WorkspaceBuilder};
 use toolbay_testkit::terminal;
-use toolbay_testkit::workspace::Workspace;
+use toolbay_testkit::workspace::CargoWorkspace;
 
-use self::project::{Machine, Project};
-use self::table::{Row, Took};
+use self::project::{BuildEnvironment, PluginProject};
+use self::table::{OperationTime, PluginMeasurement};
 use crate::clients;
-use crate::tally::Tally;
+use crate::tally::TestCounts;
 
 /// Which languages.
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct LanguageOptions {
     /// The languages; without any, each whose tools are on the machine
     languages: Vec<Language>,
     /// Every language; what is missing for one is an error
@@ -34,11 +34,11 @@ pub(crate) struct Options {
 
 /// The languages to test and the mode of the run.
 #[derive(Clone, Copy)]
-struct Plan<'a> {
+struct LanguagePlan<'a> {
     languages: &'a [Language],
     /// If set, a missing tool for one of the languages is an error.
-    asked: bool,
-    beginning: Beginning,
+    is_required: bool,
+    cache_mode: CacheMode,
 }
 
 /// A language that plugins are written in.
@@ -64,11 +64,11 @@ pub(crate) enum Language {
 
 /// The folders that the setup of a project installs into. They are large and the same for all
 /// projects of a language.
-const INSTALLED: [&str; 2] = [".venv", "node_modules"];
+const INSTALLATION_FOLDERS: [&str; 2] = [".venv", "node_modules"];
 
 /// The results of an earlier run that are reused. Downloads are always reused.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Beginning {
+enum CacheMode {
     /// Only downloads are reused. The measured times are those of an author's first build.
     Cold,
     /// Installed packages and compiled files are reused. The tests are the same and faster.
@@ -76,7 +76,7 @@ enum Beginning {
 }
 
 /// The folders under `target/languages`.
-struct Folders {
+struct LanguageFolders {
     /// The projects, which are created again in each run.
     projects: PathBuf,
     /// The plugin folder of the server.
@@ -84,58 +84,68 @@ struct Folders {
     /// The compile cache of the server.
     cache: PathBuf,
     /// A plugin folder that contains one plugin at a time, to measure its compilation.
-    alone: PathBuf,
+    single_plugin: PathBuf,
 }
 
 /// The environment that builds the plugins of all languages.
-struct Shop<'a> {
-    workspace: &'a Workspace,
+struct LanguageBuilder<'a> {
+    workspace: &'a CargoWorkspace,
     server: &'a Path,
-    folders: Folders,
-    machine: Machine,
+    folders: LanguageFolders,
+    machine: BuildEnvironment,
 }
 
 /// The outcome of the build for one language.
-enum Made {
-    Plugins(Vec<Row>),
+enum LanguageBuild {
+    Plugins(Vec<PluginMeasurement>),
     /// The tool that is missing on the machine.
     Missing(String),
 }
 
 /// Runs `cargo xtask languages`.
-pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
-    let server = Builder::new(workspace).server(Profile::Dev)?;
+pub(crate) fn run(workspace: &CargoWorkspace, options: &LanguageOptions) -> Result<ExitCode> {
+    let server = WorkspaceBuilder::new(workspace).build_server(BuildProfile::Dev)?;
     let asked = options.all || !options.languages.is_empty();
     let languages: &[Language] =
         if options.languages.is_empty() { Language::value_variants() } else { &options.languages };
-    let mut tally = Tally::default();
-    let beginning = if options.warm { Beginning::Warm } else { Beginning::Cold };
-    let result = check(workspace, &server, Plan { languages, asked, beginning }, &mut tally);
+    let mut tally = TestCounts::default();
+    let beginning = if options.warm { CacheMode::Warm } else { CacheMode::Cold };
+    let result = build_and_call(
+        workspace,
+        &server,
+        LanguagePlan { languages, is_required: asked, cache_mode: beginning },
+        &mut tally,
+    );
     println!("\n{tally}");
     result.map(|()| ExitCode::SUCCESS)
 }
 
 /// Runs the test step, with every language.
-pub(crate) fn test(workspace: &Workspace, server: &Path, tally: &mut Tally) -> Result<()> {
-    let plan = Plan { languages: Language::value_variants(), asked: true, beginning: Beginning::Warm };
-    check(workspace, server, plan, tally)
+pub(crate) fn test(workspace: &CargoWorkspace, server: &Path, tally: &mut TestCounts) -> Result<()> {
+    let plan = LanguagePlan { languages: Language::value_variants(), is_required: true, cache_mode: CacheMode::Warm };
+    build_and_call(workspace, server, plan, tally)
 }
 
 /// Builds and calls the plugins of the planned languages. If one language fails, continues with the
 /// others.
-fn check(workspace: &Workspace, server: &Path, plan: Plan<'_>, tally: &mut Tally) -> Result<()> {
-    let shop = Shop::open(workspace, server, plan.beginning)?;
+fn build_and_call(
+    workspace: &CargoWorkspace,
+    server: &Path,
+    plan: LanguagePlan<'_>,
+    tally: &mut TestCounts,
+) -> Result<()> {
+    let shop = LanguageBuilder::prepare(workspace, server, plan.cache_mode)?;
     let (mut rows, mut offered, mut failed) = (Vec::new(), Vec::new(), Vec::new());
     for language in plan.languages {
         let name = language.name();
         println!("{}", terminal::bold(format!("\n{name}")));
-        match shop.make(*language) {
-            Ok(Made::Plugins(made)) => {
+        match shop.build_language(*language) {
+            Ok(LanguageBuild::Plugins(made)) => {
                 rows.extend(made);
                 offered.push(name);
             }
-            Ok(Made::Missing(what)) if !plan.asked => println!("left out: {what}"),
-            Ok(Made::Missing(what)) => {
+            Ok(LanguageBuild::Missing(what)) if !plan.is_required => println!("left out: {what}"),
+            Ok(LanguageBuild::Missing(what)) => {
                 eprintln!("{} {what}", terminal::red("error:"));
                 failed.push(name);
             }
@@ -147,7 +157,7 @@ fn check(workspace: &Workspace, server: &Path, plan: Plan<'_>, tally: &mut Tally
     }
     if !offered.is_empty() {
         println!("{}", terminal::bold("\nThe official Python client"));
-        let called = shop.call(&offered, &mut rows, tally);
+        let called = shop.call_plugins(&offered, &mut rows, tally);
         println!("\n{}", table::of(&rows));
         called?;
     }
@@ -161,21 +171,21 @@ impl Language {
     }
 }
 
-impl<'a> Shop<'a> {
-    fn open(workspace: &'a Workspace, server: &'a Path, beginning: Beginning) -> Result<Self> {
+impl<'a> LanguageBuilder<'a> {
+    fn prepare(workspace: &'a CargoWorkspace, server: &'a Path, beginning: CacheMode) -> Result<Self> {
         let root = workspace.target.join("languages");
-        let folders = Folders {
+        let folders = LanguageFolders {
             projects: root.join("projects"),
             plugins: root.join("plugins"),
             cache: root.join("cache"),
-            alone: root.join("alone"),
+            single_plugin: root.join("alone"),
         };
-        let machine = Machine::new(workspace);
-        empty(&folders.plugins)?;
+        let machine = BuildEnvironment::new(workspace);
+        recreate_folder(&folders.plugins)?;
         for folder in [&folders.projects, &folders.cache, &machine.compiled] {
             match beginning {
-                Beginning::Cold => empty(folder)?,
-                Beginning::Warm => create(folder)?,
+                CacheMode::Cold => recreate_folder(folder)?,
+                CacheMode::Warm => create_folder(folder)?,
             }
         }
         Ok(Self { workspace, server, folders, machine })
@@ -183,101 +193,101 @@ impl<'a> Shop<'a> {
 
     /// Builds a language's template, its template without an SDK, the acceptance plugin, and the
     /// examples.
-    fn make(&self, language: Language) -> Result<Made> {
+    fn build_language(&self, language: Language) -> Result<LanguageBuild> {
         let name = language.name();
         let sample = self.new_project(language, &format!("sample-{name}"), false)?;
-        if let Some(missing) = self.machine.provide(&sample.manifest.requires)? {
-            return Ok(Made::Missing(missing));
+        if let Some(missing) = self.machine.install_missing(&sample.manifest.requires)? {
+            return Ok(LanguageBuild::Missing(missing));
         }
-        let mut rows = vec![self.build(&sample, "")?];
+        let mut rows = vec![self.build_project(&sample, "")?];
         if self.workspace.root.join("plugin-sdk").join(&name).join("plain").is_dir() {
             let plain = self.new_project(language, &format!("plain-{name}"), true)?;
             // The functions have the same names in every language, so each plugin has a prefix.
-            rows.push(self.build(&plain, &format!("prefix = \"{}\"\n", plain.manifest.name))?);
+            rows.push(self.build_project(&plain, &format!("prefix = \"{}\"\n", plain.manifest.name))?);
         }
-        let mut acceptance = Project::read(&self.workspace.root.join("tests/languages").join(&name))?;
-        let lent = Lent::from(&sample.folder, &acceptance.folder)?;
-        lent.shorten(&mut acceptance.manifest.setup);
-        self.build(&acceptance, "[config]\nunits = \"metric\"\n")?;
+        let mut acceptance = PluginProject::read(&self.workspace.root.join("tests/languages").join(&name))?;
+        let lent = LinkedPackages::link(&sample.folder, &acceptance.folder)?;
+        lent.remove_install_commands(&mut acceptance.manifest.setup);
+        self.build_project(&acceptance, "[config]\nunits = \"metric\"\n")?;
         drop(lent);
-        for mut example in examples(&self.workspace.root)? {
+        for mut example in example_projects(&self.workspace.root)? {
             if example.manifest.language != name {
                 continue;
             }
-            let lent = Lent::from(&sample.folder, &example.folder)?;
-            lent.shorten(&mut example.manifest.setup);
-            self.build(&example, "")?;
+            let lent = LinkedPackages::link(&sample.folder, &example.folder)?;
+            lent.remove_install_commands(&mut example.manifest.setup);
+            self.build_project(&example, "")?;
         }
-        Ok(Made::Plugins(rows))
+        Ok(LanguageBuild::Plugins(rows))
     }
 
     /// Creates a project as an author would. Moves the installed packages of an earlier run into
     /// the new project.
-    fn new_project(&self, language: Language, name: &str, plain: bool) -> Result<Project> {
+    fn new_project(&self, language: Language, name: &str, plain: bool) -> Result<PluginProject> {
         let folder = self.folders.projects.join(name);
         let before = self.folders.projects.join(format!("{name}.before"));
         if folder.exists() {
-            empty(&before)?;
-            rename(&folder, &before)?;
+            recreate_folder(&before)?;
+            move_folder(&folder, &before)?;
         }
         let mut new = Command::new(self.server);
         new.arg("new").arg(&folder).args(["--language", &language.name()]);
         if plain {
             new.arg("--plain");
         }
-        project::quietly(&mut new).with_context(|| format!("`toolbay new {name}`"))?;
-        for installed in INSTALLED {
+        project::run_quietly(&mut new).with_context(|| format!("`toolbay new {name}`"))?;
+        for installed in INSTALLATION_FOLDERS {
             if before.join(installed).exists() {
-                rename(&before.join(installed), &folder.join(installed))?;
+                move_folder(&before.join(installed), &folder.join(installed))?;
             }
         }
         if before.exists() {
             fs::remove_dir_all(&before).with_context(|| format!("failed to remove {}", before.display()))?;
         }
-        Project::read(&folder)
+        PluginProject::read(&folder)
     }
 
     /// Runs a project's commands, copies the output into the plugin folder, and compiles the
     /// plugin.
-    fn build(&self, project: &Project, grant: &str) -> Result<Row> {
-        let run = |lines: &[String]| lines.iter().try_for_each(|line| self.machine.run(project, line));
-        let setup = Took::of(|| run(&project.manifest.setup))?;
-        let build = Took::of(|| run(&project.manifest.build))?;
+    fn build_project(&self, project: &PluginProject, grant: &str) -> Result<PluginMeasurement> {
+        let run = |lines: &[String]| lines.iter().try_for_each(|line| self.machine.run_in_project(project, line));
+        let setup = OperationTime::measure(|| run(&project.manifest.setup))?;
+        let build = OperationTime::measure(|| run(&project.manifest.build))?;
         run(&project.manifest.test)?;
-        empty(&self.folders.alone)?;
-        for folder in [&self.folders.alone, &self.folders.plugins] {
+        recreate_folder(&self.folders.single_plugin)?;
+        for folder in [&self.folders.single_plugin, &self.folders.plugins] {
             project.copy_into(folder)?;
         }
         let grant_file = self.folders.plugins.join(&project.manifest.name).with_extension("toml");
         if !grant.is_empty() {
             fs::write(&grant_file, grant).with_context(|| format!("failed to write {}", grant_file.display()))?;
         }
-        let compile = Took::of(|| self.compile())?;
+        let compile = OperationTime::measure(|| self.compile_plugin())?;
         let output = project.folder.join(&project.manifest.output);
         let size = fs::metadata(&output).with_context(|| format!("failed to read {}", output.display()))?.len();
-        let row = Row { plugin: project.manifest.name.clone(), size, setup, build, compile, call: None };
-        println!("{}", row.line());
+        let row = PluginMeasurement { plugin: project.manifest.name.clone(), size, setup, build, compile, call: None };
+        println!("{}", row.format_line());
         Ok(row)
     }
 
     /// Compiles the plugin in the single-plugin folder, into the compile cache of the server.
-    fn compile(&self) -> Result<()> {
+    fn compile_plugin(&self) -> Result<()> {
         let mut compile = Command::new(self.server);
-        compile.args(["compile", "--plugins"]).arg(&self.folders.alone);
-        compile.env("XDG_CACHE_HOME", &self.folders.cache).current_dir(&self.folders.alone);
-        project::quietly(&mut compile).context("`toolbay compile`")
+        compile.args(["compile", "--plugins"]).arg(&self.folders.single_plugin);
+        compile.env("XDG_CACHE_HOME", &self.folders.cache).current_dir(&self.folders.single_plugin);
+        project::run_quietly(&mut compile).context("`toolbay compile`")
     }
 
     /// Serves all plugins with a real server, and calls every tool with the official Python client.
-    fn call(&self, languages: &[String], rows: &mut [Row], tally: &mut Tally) -> Result<()> {
+    fn call_plugins(&self, languages: &[String], rows: &mut [PluginMeasurement], tally: &mut TestCounts) -> Result<()> {
         let mut client = clients::python_script(self.workspace, "languages.py")?;
         client.arg(self.server).arg(&self.folders.plugins).args(languages);
-        tally.count(&mut client, |line| {
-            if let Some((plugin, call)) = table::call_time(line) {
+        tally.run_and_count(&mut client, |line| {
+            if let Some((plugin, call)) = table::parse_call_time(line) {
                 rows.iter_mut().filter(|row| row.plugin == plugin).for_each(|row| row.call = Some(call));
                 return None;
             }
-            let count = Tally::of_line(line);
+            let count = TestCounts::parse_line(line);
             if count.is_none() {
                 println!("{line}");
             }
@@ -286,25 +296,25 @@ impl<'a> Shop<'a> {
     }
 }
 
-/// Returns the projects in `examples` that have a project file, which excludes the crates of the
+/// Returns the projects in `example_projects` that have a project file, which excludes the crates of the
 /// workspace.
-fn examples(root: &Path) -> Result<Vec<Project>> {
+fn example_projects(root: &Path) -> Result<Vec<PluginProject>> {
     let folder = root.join("examples");
     let entries = fs::read_dir(&folder).with_context(|| format!("failed to read {}", folder.display()))?;
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    folders.retain(|folder| folder.join(toolbay_settings::project::FILE).is_file());
+    folders.retain(|folder| folder.join(toolbay_settings::project::FILE_NAME).is_file());
     folders.sort();
-    folders.iter().map(|folder| Project::read(folder)).collect()
+    folders.iter().map(|folder| PluginProject::read(folder)).collect()
 }
 
 /// Symbolic links from one project to the installed packages of another, which has the same
 /// requirements.
-struct Lent(Vec<PathBuf>);
+struct LinkedPackages(Vec<PathBuf>);
 
-impl Lent {
-    fn from(owner: &Path, borrower: &Path) -> Result<Self> {
+impl LinkedPackages {
+    fn link(owner: &Path, borrower: &Path) -> Result<Self> {
         let mut lent = Self(Vec::new());
-        for name in INSTALLED {
+        for name in INSTALLATION_FOLDERS {
             let (installed, link) = (owner.join(name), borrower.join(name));
             if link.is_symlink() {
                 // The link is left over from a run that was interrupted.
@@ -321,7 +331,7 @@ impl Lent {
     }
 
     /// Removes the setup commands that would install the linked packages.
-    fn shorten(&self, setup: &mut Vec<String>) {
+    fn remove_install_commands(&self, setup: &mut Vec<String>) {
         let lends = |name: &str| self.0.iter().any(|link| link.ends_with(name));
         setup.retain(|line| {
             let needless =
@@ -331,7 +341,7 @@ impl Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for LinkedPackages {
     fn drop(&mut self) {
         for link in &self.0 {
             // The next run replaces a link that cannot be removed.
@@ -340,20 +350,20 @@ impl Drop for Lent {
     }
 }
 
-fn rename(from: &Path, to: &Path) -> Result<()> {
+fn move_folder(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).with_context(|| format!("failed to move {} to {}", from.display(), to.display()))
 }
 
-fn create(folder: &Path) -> Result<()> {
+fn create_folder(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))
 }
 
 /// Creates an empty folder. Removes the existing content.
-fn empty(folder: &Path) -> Result<()> {
+fn recreate_folder(folder: &Path) -> Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder).with_context(|| format!("failed to empty {}", folder.display()))?;
     }
-    create(folder)
+    create_folder(folder)
 }
 
 #[cfg(test)]
@@ -405,14 +415,14 @@ mod tests {
     #[test]
     fn what_is_not_lent_is_installed() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let example = Project::read(&folder.parent().unwrap().join("examples/sqlite")).unwrap();
+        let example = PluginProject::read(&folder.parent().unwrap().join("examples/sqlite")).unwrap();
         for (lent, kept) in
             [(vec![], 3), (vec![".venv"], 1), (vec!["node_modules"], 2), (vec![".venv", "node_modules"], 0)]
         {
             let mut setup = example.manifest.setup.clone();
             // Nothing is at these paths, so nothing is removed afterwards.
             let paths = lent.iter().map(|name| folder.join("no-such-folder").join(name)).collect();
-            Lent(paths).shorten(&mut setup);
+            LinkedPackages(paths).remove_install_commands(&mut setup);
             assert_eq!(setup.len(), kept, "{lent:?}: {setup:?}");
         }
     }
@@ -420,9 +430,9 @@ mod tests {
     #[test]
     fn every_example_is_built_and_has_a_grant() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        let examples = examples(root).unwrap();
+        let examples = example_projects(root).unwrap();
         assert!(examples.len() >= 3);
-        for Project { folder, manifest } in examples {
+        for PluginProject { folder, manifest } in examples {
             assert!(Language::from_str(&manifest.language, false).is_ok(), "{}", manifest.language);
             assert_eq!(folder.file_name().unwrap().to_str(), Some(manifest.name.as_str()));
             assert!(folder.join(&manifest.name).with_extension("toml").is_file(), "{}", manifest.name);
@@ -434,7 +444,7 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         for language in Language::value_variants() {
             let name = language.name();
-            let project = Project::read(&root.join("tests/languages").join(&name)).unwrap();
+            let project = PluginProject::read(&root.join("tests/languages").join(&name)).unwrap();
             assert_eq!(project.manifest.name, format!("{name}-acceptance"));
         }
     }

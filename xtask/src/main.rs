@@ -32,7 +32,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use toolbay_testkit::terminal;
-use toolbay_testkit::workspace::Workspace;
+use toolbay_testkit::workspace::CargoWorkspace;
 
 /// Builds, tests and demonstrates Toolbay. Each command installs what it needs
 #[derive(Parser)]
@@ -47,11 +47,11 @@ enum Command {
     /// Build the server, the sample plugins into target/plugins and the test plugins into target/guests
     Build,
     /// Build and run every test and check, the official MCP clients included
-    Test(test::Options),
+    Test(test::TestOptions),
     /// Run the official clients against the real server; with --all, also what agents are built with and what stands between
-    Clients(clients::Options),
+    Clients(clients::ClientOptions),
     /// Build the plugins of each language from its template, and call every tool through an official client
-    Languages(languages::Options),
+    Languages(languages::LanguageOptions),
     /// Build plugins with the defaults of compilers that know nothing of Toolbay, and call every tool
     Toolchains,
     /// Run the official conformance suite against the real server
@@ -61,20 +61,20 @@ enum Command {
     /// Run a million calls while plugins misbehave and files change; check that no answer is lost and memory stays
     /// constant
     #[command(disable_help_flag = true)]
-    Soak(program::Args),
+    Soak(program::ProgramArgs),
     /// Kill a process that keeps state a hundred times in a million operations; check that what it acknowledged is there
     #[command(disable_help_flag = true)]
-    Durability(program::Args),
+    Durability(program::ProgramArgs),
     /// Run the black-box tests and the clients three times while four threads compute: a failure is a race
-    Stress(stress::Options),
+    Stress(stress::StressOptions),
     /// Measure the performance of the real server, alone and beside others (--quick: five minutes)
     #[command(disable_help_flag = true)]
-    Bench(program::Args),
+    Bench(program::ProgramArgs),
     /// Make the packages that people install, from a static release build (--test: install and use each on this machine)
     #[command(disable_help_flag = true)]
-    Dist(program::Args),
+    Dist(program::ProgramArgs),
     /// Fuzz the host under a sanitizer (see fuzz/README.md)
-    Fuzz(fuzz::Options),
+    Fuzz(fuzz::FuzzOptions),
     /// Run the host's unsafe code under Miri (see fuzz/README.md)
     Miri,
     /// Measure how the host's sources read: sizes of files, names of types, wording of comments
@@ -83,10 +83,10 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let result = Workspace::load().and_then(|workspace| match cli.command {
+    let result = CargoWorkspace::load().and_then(|workspace| match cli.command {
         Command::Build => build::run(&workspace).map(|()| ExitCode::SUCCESS),
         Command::Test(options) => test::run(&workspace, &options),
-        Command::Clients(options) => clients::command(&workspace, &options),
+        Command::Clients(options) => clients::run_command(&workspace, &options),
         Command::Languages(options) => languages::run(&workspace, &options),
         Command::Toolchains => toolchains::run(&workspace),
         Command::Conformance => conformance::run(&workspace),

@@ -14,7 +14,7 @@ use clap::Args;
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 use toolbay_testkit::terminal;
-use toolbay_testkit::workspace::Workspace;
+use toolbay_testkit::workspace::CargoWorkspace;
 
 use self::figure::Measure;
 use self::source::SourceFile;
@@ -31,7 +31,7 @@ pub(crate) struct Options {
 }
 
 /// `cargo xtask measure`. Fails if a measure exceeds its limit.
-pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
+pub(crate) fn run(workspace: &CargoWorkspace, options: &Options) -> Result<ExitCode> {
     let files = source::host(workspace)?;
     let files: Vec<SourceFile> =
         files.into_iter().filter(|file| options.only.as_ref().is_none_or(|text| file.path.contains(text))).collect();

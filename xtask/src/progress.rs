@@ -4,32 +4,38 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use anstream::print;
-use toolbay_testkit::build::Progress;
+use toolbay_testkit::build::BuildProgress;
 
 /// Interval between two lines if the output is not a terminal. On a terminal, a line overwrites the
 /// previous one.
-const EVERY: Duration = Duration::from_secs(10);
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The display of a build's progress.
-pub(crate) struct Shown {
+pub(crate) struct BuildProgressDisplay {
     what: &'static str,
     /// A remark that is shown once, with the first line.
     remark: &'static str,
     terminal: bool,
-    began: Instant,
-    last: Option<Instant>,
+    start_time: Instant,
+    last_line_time: Option<Instant>,
 }
 
-impl Shown {
+impl BuildProgressDisplay {
     /// Creates the display at the beginning of a build of `what`. If the build takes long, `remark`
     /// is shown once.
     pub(crate) fn new(what: &'static str, remark: &'static str) -> Self {
-        Self { what, remark, terminal: std::io::stdout().is_terminal(), began: Instant::now(), last: None }
+        Self {
+            what,
+            remark,
+            terminal: std::io::stdout().is_terminal(),
+            start_time: Instant::now(),
+            last_line_time: None,
+        }
     }
 
     /// Shows the progress if enough time has passed since the last line.
-    pub(crate) fn show(&mut self, progress: Progress) {
-        if let Some(text) = self.due(progress, Instant::now()) {
+    pub(crate) fn update(&mut self, progress: BuildProgress) {
+        if let Some(text) = self.next_line(progress, Instant::now()) {
             print!("{text}");
             // An error of the output does not stop the build.
             drop(std::io::stdout().flush());
@@ -37,26 +43,26 @@ impl Shown {
     }
 
     /// Clears the line on the terminal, after the end of the build.
-    pub(crate) fn end(&self) {
-        if self.terminal && self.last.is_some() {
+    pub(crate) fn clear(&self) {
+        if self.terminal && self.last_line_time.is_some() {
             print!("\r\x1b[K");
         }
     }
 
-    fn due(&mut self, progress: Progress, now: Instant) -> Option<String> {
-        let Progress { done, total } = progress;
+    fn next_line(&mut self, progress: BuildProgress, now: Instant) -> Option<String> {
+        let BuildProgress { done, total } = progress;
         // Cargo counts crates that are up to date immediately, so the first line is delayed.
-        let waited = now.saturating_duration_since(self.last.unwrap_or(self.began));
-        let pause = match (self.terminal, self.last) {
+        let waited = now.saturating_duration_since(self.last_line_time.unwrap_or(self.start_time));
+        let pause = match (self.terminal, self.last_line_time) {
             (_, None) => Duration::from_secs(1),
             (true, Some(_)) => Duration::ZERO,
-            (false, Some(_)) => EVERY,
+            (false, Some(_)) => LINE_INTERVAL,
         };
         if waited < pause || total == 0 {
             return None;
         }
-        let first = self.last.is_none();
-        self.last = Some(now);
+        let first = self.last_line_time.is_none();
+        self.last_line_time = Some(now);
         let left = total.saturating_sub(done);
         let line = format!("compiled {done} of {total} crates of {}, {left} to go", self.what);
         let remark = if first && !self.remark.is_empty() { format!("{}\n", self.remark) } else { String::new() };
@@ -74,9 +80,10 @@ mod tests {
 
     #[test]
     fn lines_that_stay_are_few() {
-        let mut shown = Shown { terminal: false, ..Shown::new("the server", "This takes a while.") };
-        let (began, seconds) = (shown.began, Duration::from_secs);
-        let mut at = |after: u64, done| shown.due(Progress { done, total: 310 }, began + seconds(after));
+        let mut shown =
+            BuildProgressDisplay { terminal: false, ..BuildProgressDisplay::new("the server", "This takes a while.") };
+        let (began, seconds) = (shown.start_time, Duration::from_secs);
+        let mut at = |after: u64, done| shown.next_line(BuildProgress { done, total: 310 }, began + seconds(after));
         assert_eq!(at(0, 100), None, "what is up to date");
         let first = at(2, 120).unwrap();
         assert_eq!(first, "This takes a while.\ncompiled 120 of 310 crates of the server, 190 to go\n");
@@ -86,15 +93,16 @@ mod tests {
 
     #[test]
     fn on_a_terminal_one_line_is_written_over() {
-        let mut shown = Shown { terminal: true, ..Shown::new("the server", "This takes a while.") };
-        let now = shown.began + Duration::from_secs(2);
+        let mut shown =
+            BuildProgressDisplay { terminal: true, ..BuildProgressDisplay::new("the server", "This takes a while.") };
+        let now = shown.start_time + Duration::from_secs(2);
         assert!(
             shown
-                .due(Progress { done: 1, total: 3 }, now)
+                .next_line(BuildProgress { done: 1, total: 3 }, now)
                 .unwrap()
                 .ends_with("compiled 1 of 3 crates of the server, 2 to go")
         );
-        let next = shown.due(Progress { done: 2, total: 3 }, now).unwrap();
+        let next = shown.next_line(BuildProgress { done: 2, total: 3 }, now).unwrap();
         assert_eq!(next, "\r\x1b[Kcompiled 2 of 3 crates of the server, 1 to go");
     }
 }

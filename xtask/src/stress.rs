@@ -7,17 +7,17 @@ use std::process::ExitCode;
 use anstream::println;
 use anyhow::Result;
 use clap::Args;
-use toolbay_testkit::build::Built;
+use toolbay_testkit::build::BuildOutput;
 use toolbay_testkit::terminal;
-use toolbay_testkit::workspace::{HOST, Workspace};
+use toolbay_testkit::workspace::{CargoWorkspace, HOST_PACKAGE};
 
 use self::busy_loops::BusyLoops;
-use crate::tally::Tally;
+use crate::tally::TestCounts;
 use crate::{build, clients, nextest};
 
 /// How often and against how much load the tests run.
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct StressOptions {
     /// Number of runs
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
@@ -30,19 +30,19 @@ pub(crate) struct Options {
 }
 
 /// Runs `cargo xtask stress`.
-pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
+pub(crate) fn run(workspace: &CargoWorkspace, options: &StressOptions) -> Result<ExitCode> {
     // The build runs before the loops start, because it would take three times as long with them.
     let built = build::build(workspace)?;
-    let mut select = vec!["--package", HOST, "--test", "it"];
-    nextest::build(workspace, &select)?;
+    let mut select = vec!["--package", HOST_PACKAGE, "--test", "it"];
+    nextest::build_tests(workspace, &select)?;
     select.extend(options.filter.as_deref());
     let clients = options.filter.is_none().then_some(&built);
     let mut failures = Vec::new();
-    let mut total = Tally::default();
+    let mut total = TestCounts::default();
     for round in 1..=options.rounds {
         println!("{}", terminal::bold(format!("\n==> round {round} of {}", options.rounds)));
-        let mut tally = Tally::default();
-        for error in take(workspace, options.loops, &select, clients, &mut tally) {
+        let mut tally = TestCounts::default();
+        for error in run_round(workspace, options.loops, &select, clients, &mut tally) {
             failures.push(format!("round {round}: {error:#}"));
         }
         total += tally;
@@ -55,15 +55,15 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
 }
 
 /// Runs the tests and the clients once. The loops stop at the end.
-fn take(
-    workspace: &Workspace,
+fn run_round(
+    workspace: &CargoWorkspace,
     loops: u16,
     select: &[&str],
-    clients: Option<&Built>,
-    tally: &mut Tally,
+    clients: Option<&BuildOutput>,
+    tally: &mut TestCounts,
 ) -> Vec<anyhow::Error> {
     let _busy = BusyLoops::start(loops);
-    let it = nextest::run(workspace, tally, select);
+    let it = nextest::run_tests(workspace, tally, select);
     let clients = clients.map(|built| clients::run(workspace, built, tally));
     [Some(it), clients].into_iter().flatten().filter_map(Result::err).collect()
 }
@@ -77,10 +77,10 @@ mod tests {
     #[derive(Parser)]
     struct Alone {
         #[command(flatten)]
-        options: Options,
+        options: StressOptions,
     }
 
-    fn options(args: &[&str]) -> Option<Options> {
+    fn options(args: &[&str]) -> Option<StressOptions> {
         Alone::try_parse_from(std::iter::once("stress").chain(args.iter().copied())).ok().map(|alone| alone.options)
     }
 

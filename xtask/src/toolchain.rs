@@ -5,40 +5,40 @@ use std::process::Command;
 
 use anstream::println;
 use anyhow::{Context, Result};
-use toolbay_testkit::build::WASM;
+use toolbay_testkit::build::WASM_TARGET;
 use toolbay_testkit::command;
-use toolbay_testkit::workspace::Workspace;
+use toolbay_testkit::workspace::CargoWorkspace;
 
 /// Installs the target of plugins if it is missing.
-pub(crate) fn ensure_target(workspace: &Workspace) -> Result<()> {
-    if sysroot(workspace)?.join("lib/rustlib").join(WASM).join("lib").is_dir() {
+pub(crate) fn ensure_target(workspace: &CargoWorkspace) -> Result<()> {
+    if sysroot(workspace)?.join("lib/rustlib").join(WASM_TARGET).join("lib").is_dir() {
         return Ok(());
     }
-    println!("Installing the Rust target {WASM}");
-    rustup(workspace, &["target", "add", WASM])
+    println!("Installing the Rust target {WASM_TARGET}");
+    run_rustup(workspace, &["target", "add", WASM_TARGET])
 }
 
 /// Installs a component of the toolchain if its program is missing.
-pub(crate) fn ensure_component(workspace: &Workspace, component: &str, program: &str) -> Result<()> {
+pub(crate) fn ensure_component(workspace: &CargoWorkspace, component: &str, program: &str) -> Result<()> {
     // On some systems, the programs of a toolchain are not below the sysroot.
-    if sysroot(workspace)?.join("bin").join(program).is_file() || starts(program) {
+    if sysroot(workspace)?.join("bin").join(program).is_file() || can_run(program) {
         return Ok(());
     }
     println!("Installing {component}");
-    rustup(workspace, &["component", "add", component])
+    run_rustup(workspace, &["component", "add", component])
 }
 
-fn sysroot(workspace: &Workspace) -> Result<PathBuf> {
+fn sysroot(workspace: &CargoWorkspace) -> Result<PathBuf> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let text = command::output(Command::new(rustc).args(["--print", "sysroot"]).current_dir(&workspace.root))?;
     Ok(PathBuf::from(text.trim()))
 }
 
-fn starts(program: &str) -> bool {
+fn can_run(program: &str) -> bool {
     command::output(Command::new(program).arg("--version")).is_ok()
 }
 
-fn rustup(workspace: &Workspace, args: &[&str]) -> Result<()> {
+fn run_rustup(workspace: &CargoWorkspace, args: &[&str]) -> Result<()> {
     let all = args.join(" ");
     command::run(Command::new("rustup").args(args).current_dir(&workspace.root)).with_context(|| {
         format!(

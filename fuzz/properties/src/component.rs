@@ -106,7 +106,7 @@ impl Components {
                     assert!(!why.contains("panicked") && !why.contains("unexpectedly"), "{why}");
                 }
                 // The machine is busy: listing the tools took too long.
-                Err(LoadError::Hindered(why)) => assert!(is_plain_line(&why), "{why:?}"),
+                Err(LoadError::Transient(why)) => assert!(is_plain_line(&why), "{why:?}"),
                 Err(LoadError::Incomplete) => {}
                 Err(LoadError::Gone) => unreachable!("the file is there"),
             }
@@ -189,7 +189,7 @@ fn judge(answer: &CallResult) {
         Err(CallFailure::Call(CallError::Failed(text) | CallError::InvalidArguments(text))) => {
             assert_eq!(clean(text), *text);
         }
-        Err(CallFailure::Call(CallError::Trap { what, stderr })) => {
+        Err(CallFailure::Call(CallError::Trap { cause: what, stderr })) => {
             assert!(is_plain_line(what), "{what:?}");
             assert!(stderr.as_ref().is_none_or(|stderr| clean(stderr) == *stderr), "{stderr:?}");
         }
@@ -197,7 +197,7 @@ fn judge(answer: &CallResult) {
         Err(CallFailure::Call(CallError::Limit { limit, tool })) => {
             assert!(is_plain_line(&limit.message("tool", tool.as_deref())), "{limit:?} of {tool:?}");
         }
-        Err(CallFailure::Call(CallError::Denied { words, denied })) => {
+        Err(CallFailure::Call(CallError::Denied { message: words, denial: denied })) => {
             assert_eq!(clean(words), *words);
             assert!(is_plain_line(denied), "{denied:?}");
         }

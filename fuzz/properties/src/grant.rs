@@ -99,7 +99,7 @@ impl Grants {
         let config = config.unwrap_or_default();
         let rules = config.rules();
         assert!(within(&rules.ceiling, &Limits::UTMOST), "{:?}", rules.ceiling);
-        for limits in [&rules.limits, &rules.describe] {
+        for limits in [&rules.limits, &rules.describe_limits] {
             assert!(within(limits, &rules.ceiling), "{limits:?}");
         }
         let component = component();
@@ -162,7 +162,9 @@ fn component() -> LoadedComponent {
     let schema = r#"{"type":"object"}"#.to_owned();
     let tool = ToolDefinition { name: TOOL.to_owned(), input_schema: schema, ..ToolDefinition::default() };
     let description = ComponentDescription { tools: vec![tool], ..ComponentDescription::default() };
-    LoadedComponent::without_code(ComponentContents::check(description).unwrap_or_else(|error| unreachable!("{error}")))
+    LoadedComponent::without_code(
+        ComponentContents::validate(description).unwrap_or_else(|error| unreachable!("{error}")),
+    )
 }
 
 /// Returns the terms of an accepted grant, unless one of its secrets cannot be redacted.
@@ -175,11 +177,11 @@ fn granted(rules: &LoadPolicy, component: &LoadedComponent, grant: Grant, text: 
         assert!(mount.guest.starts_with('/') && !mount.guest.split('/').any(|part| part == ".."), "{mount:?}");
         assert!(mount.host.is_absolute(), "{mount:?}");
     }
-    let secrets = grant.secrets().ok()?;
-    let fixed = FixedSecrets::supposed(&secrets, |name| Some(name.repeat(3)));
-    let kept = grant.kept("acme.toml", Path::new(FOLDER), secrets, fixed).ok()?;
-    let (terms, remarks) = rules.terms(component, grant, kept);
-    for environment in terms.tools.values().map(|tool| &tool.environment).chain([&terms.environment]) {
+    let secrets = grant.secret_specs().ok()?;
+    let fixed = FixedSecrets::with_test_values(&secrets, |name| Some(name.repeat(3)));
+    let kept = grant.build_secrets("acme.toml", Path::new(FOLDER), secrets, fixed).ok()?;
+    let (terms, remarks) = rules.clamp_grant(component, grant, kept);
+    for environment in terms.tools.values().map(|tool| &tool.context).chain([&terms.context]) {
         assert!(within(&environment.limits, &rules.ceiling), "{:?}", environment.limits);
         assert_eq!(environment.permissions.mounts, mounts);
     }

@@ -49,13 +49,13 @@ fn check(schema: &str, value: &str) {
     };
     assert!(JsonSchema::compile(&schema.value().to_string()).is_ok(), "it compiles once, and not again");
     let Ok(value) = serde_json::from_str::<Value>(value) else { return };
-    let violations = schema.violations_within(&value, CHECK, CheckBudget::LIST);
+    let violations = schema.violations_with_budgets(&value, CHECK, CheckBudget::LIST);
     assert!(violations.len() <= VIOLATIONS, "{violations:?}");
     for violation in &violations {
         assert!(is_plain_line(&violation.to_string()), "{violation:?}");
         assert!(violation.message.len() <= MESSAGE && violation.pointer.len() <= MESSAGE, "{violation:?}");
     }
-    let fits = schema.fits(&value, CHECK);
+    let fits = schema.matches_within(&value, CHECK);
     // A check that barely stays within its time may exceed it when repeated.
     assert!(fits.is_none_or(|(fits, cost)| fits == violations.is_empty() || cost > CHEAP), "{fits:?} {violations:?}");
     if let Some((fits, cost)) = fits

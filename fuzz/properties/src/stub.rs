@@ -268,7 +268,7 @@ impl QueuePlace for Free {
                     reason: RejectionReason::Disabled,
                     retry_after: Some(Duration::from_millis(7)),
                 })),
-                "c" => Err(CallFailure::Call(CallError::Trap { what: "unreachable".to_owned(), stderr: None })),
+                "c" => Err(CallFailure::Call(CallError::Trap { cause: "unreachable".to_owned(), stderr: None })),
                 _ => Ok(reply(call.request)),
             }
         };

@@ -15,19 +15,19 @@ use crate::event::AuditEvent;
 use crate::recovery::TornBytes;
 
 /// `prev` of the first line of a log.
-pub(crate) const NOTHING: Digest = Digest::new([0; 32]);
+pub(crate) const NO_PREVIOUS_HASH: Digest = Digest::new([0; 32]);
 
 /// Maximum size of a line, in bytes. All recorded lines are far shorter.
-pub(crate) const LONGEST: usize = 128 << 10;
+pub(crate) const MAX_LINE_BYTES: usize = 128 << 10;
 
 /// The bytes before a line's own hash.
-const HASH: &[u8] = br#","hash":""#;
+const HASH_PREFIX: &[u8] = br#","hash":""#;
 
 /// The bytes after a line's own hash.
-const END: &[u8] = br#""}"#;
+const LINE_SUFFIX: &[u8] = br#""}"#;
 
 /// Length of a hash in hexadecimal digits.
-const HEX: usize = 64;
+const HASH_DIGITS: usize = 64;
 
 /// Returns the SHA-256 digest of `bytes`.
 pub fn hash(bytes: &[u8]) -> Digest {
@@ -40,14 +40,14 @@ pub(crate) fn to_digest(digest: &digest::Digest) -> Digest {
 }
 
 /// Parses a digest of 64 lower-case hexadecimal digits.
-pub(crate) fn from_hex(text: &[u8]) -> Option<Digest> {
-    let lower = text.len() == HEX && text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+pub(crate) fn parse_hash(text: &[u8]) -> Option<Digest> {
+    let lower = text.len() == HASH_DIGITS && text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let bytes = lower.then(|| hex::decode(text).ok())??;
     Some(Digest::new(bytes.try_into().ok()?))
 }
 
 /// Serializes the line number `seq`. Returns the line, with its line end, and its hash.
-pub(crate) fn write(seq: u64, time: SystemTime, event: &AuditEvent, prev: Digest) -> (Vec<u8>, Digest) {
+pub(crate) fn serialize_line(seq: u64, time: SystemTime, event: &AuditEvent, prev: Digest) -> (Vec<u8>, Digest) {
     #[derive(Serialize)]
     struct ChainedLine<'a> {
         seq: u64,
@@ -61,9 +61,9 @@ pub(crate) fn write(seq: u64, time: SystemTime, event: &AuditEvent, prev: Digest
     let mut line = serde_json::to_vec(&ChainedLine { seq, time, event, prev: prev.to_string() }).unwrap_or_default();
     line.pop();
     let hash = hash(&line);
-    line.extend_from_slice(HASH);
+    line.extend_from_slice(HASH_PREFIX);
     line.extend_from_slice(hash.to_string().as_bytes());
-    line.extend_from_slice(END);
+    line.extend_from_slice(LINE_SUFFIX);
     line.push(b'\n');
     (line, hash)
 }
@@ -78,15 +78,15 @@ pub(crate) struct ChainLink {
     /// Hash of this line, which was checked.
     pub hash: Digest,
     /// Contents of the line, if they affect the chain.
-    pub says: ChainEvent,
+    pub event: ChainEvent,
     /// The newest line of the other part when this line was written, if the line contains it.
-    pub rejected: Option<CrossAnchor>,
+    pub rejected_anchor: Option<CrossAnchor>,
 }
 
 /// Parses an anchor of the form `number:hash`.
-pub(crate) fn anchor(text: &str) -> Option<CrossAnchor> {
+pub(crate) fn parse_anchor(text: &str) -> Option<CrossAnchor> {
     let (seq, hash) = text.split_once(':')?;
-    Some((seq.parse().ok()?, from_hex(hash.as_bytes())?))
+    Some((seq.parse().ok()?, parse_hash(hash.as_bytes())?))
 }
 
 /// The kinds of lines that affect the chain.
@@ -110,7 +110,7 @@ pub(crate) enum ChainEvent {
     /// A signature, in hexadecimal.
     Checkpoint(String),
     /// The start of a file, with the number of the first line that is retained.
-    File(u64),
+    FileStart(u64),
     /// Number of lines that were lost.
     Lost(u64),
     /// Any other line.
@@ -122,7 +122,7 @@ pub(crate) enum ChainEvent {
 /// # Errors
 ///
 /// Returns a short clause that describes the defect of the line.
-pub(crate) fn read(line: &[u8]) -> Result<ChainLink, &'static str> {
+pub(crate) fn parse_line(line: &[u8]) -> Result<ChainLink, &'static str> {
     #[derive(Deserialize)]
     struct ChainFields {
         seq: u64,
@@ -138,14 +138,14 @@ pub(crate) fn read(line: &[u8]) -> Result<ChainLink, &'static str> {
         wrong: Option<String>,
         rejected: Option<String>,
     }
-    const NO_LINE: &str = "is not a line of an audit log";
-    let (content, own) = split(line).ok_or(NO_LINE)?;
+    const INVALID_LINE: &str = "is not a line of an audit log";
+    let (content, own) = split_line(line).ok_or(INVALID_LINE)?;
     let hash = hash(content);
     if hash != own {
         return Err("was changed: its contents do not match its recorded hash");
     }
-    let fields: ChainFields = serde_json::from_slice(&[content, b"}"].concat()).map_err(|_| NO_LINE)?;
-    let prev = from_hex(fields.prev.as_bytes()).ok_or(NO_LINE)?;
+    let fields: ChainFields = serde_json::from_slice(&[content, b"}"].concat()).map_err(|_| INVALID_LINE)?;
+    let prev = parse_hash(fields.prev.as_bytes()).ok_or(INVALID_LINE)?;
     let says = match fields.event.as_str() {
         "start" => ChainEvent::Start {
             torn: fields.torn,
@@ -156,22 +156,22 @@ pub(crate) fn read(line: &[u8]) -> Result<ChainLink, &'static str> {
         },
         "stop" => ChainEvent::Stop,
         "checkpoint" => ChainEvent::Checkpoint(fields.signature.unwrap_or_default()),
-        "file" => ChainEvent::File(fields.oldest.ok_or(NO_LINE)?),
+        "file" => ChainEvent::FileStart(fields.oldest.ok_or(INVALID_LINE)?),
         "lost" => ChainEvent::Lost(fields.lines.unwrap_or_default()),
         _ => ChainEvent::Other,
     };
     let rejected = match fields.rejected {
-        Some(text) => Some(anchor(&text).ok_or(NO_LINE)?),
+        Some(text) => Some(parse_anchor(&text).ok_or(INVALID_LINE)?),
         None => None,
     };
-    Ok(ChainLink { seq: fields.seq, prev, hash, says, rejected })
+    Ok(ChainLink { seq: fields.seq, prev, hash, event: says, rejected_anchor: rejected })
 }
 
 /// Splits a line into the bytes that its hash covers and the hash that it contains.
-fn split(line: &[u8]) -> Option<(&[u8], Digest)> {
-    let line = line.strip_suffix(END)?;
-    let (rest, own) = line.split_at_checked(line.len().checked_sub(HEX)?)?;
-    Some((rest.strip_suffix(HASH)?, from_hex(own)?))
+fn split_line(line: &[u8]) -> Option<(&[u8], Digest)> {
+    let line = line.strip_suffix(LINE_SUFFIX)?;
+    let (rest, own) = line.split_at_checked(line.len().checked_sub(HASH_DIGITS)?)?;
+    Some((rest.strip_suffix(HASH_PREFIX)?, parse_hash(own)?))
 }
 
 #[cfg(test)]
@@ -181,7 +181,7 @@ mod tests {
     fn line(what: &str) -> (Vec<u8>, Digest) {
         let event =
             AuditEvent::Denied { subject: crate::event::CallSubject::default(), what: what.to_owned(), remedy: None };
-        let (mut line, own) = write(7, SystemTime::UNIX_EPOCH, &event, hash(b"before"));
+        let (mut line, own) = serialize_line(7, SystemTime::UNIX_EPOCH, &event, hash(b"before"));
         assert_eq!(line.pop(), Some(b'\n'));
         (line, own)
     }
@@ -189,8 +189,9 @@ mod tests {
     #[test]
     fn a_line_says_its_number_and_both_hashes() {
         let (line, own) = line("x");
-        let expected = ChainLink { seq: 7, prev: hash(b"before"), hash: own, says: ChainEvent::Other, rejected: None };
-        assert_eq!(read(&line), Ok(expected));
+        let expected =
+            ChainLink { seq: 7, prev: hash(b"before"), hash: own, event: ChainEvent::Other, rejected_anchor: None };
+        assert_eq!(parse_line(&line), Ok(expected));
         let value: serde_json::Value = serde_json::from_slice(&line).unwrap();
         assert_eq!(value["time"], "1970-01-01T00:00:00.000000Z");
         assert_eq!((&value["event"], &value["what"]), (&"denied".into(), &"x".into()));
@@ -204,7 +205,7 @@ mod tests {
         assert!(!line.contains(&b'\n') && !line.contains(&b'\r'));
         let value: serde_json::Value = serde_json::from_slice(&line).unwrap();
         assert_eq!(value["what"], forged);
-        assert_eq!(read(&line).unwrap().seq, 7);
+        assert_eq!(parse_line(&line).unwrap().seq, 7);
     }
 
     #[test]
@@ -214,19 +215,19 @@ mod tests {
             for change in [b'0', b'"', b' ', b'\\', 0xff] {
                 let mut changed = line.clone();
                 changed[at] = change;
-                assert!(changed == line || read(&changed).is_err(), "{at} {change}");
+                assert!(changed == line || parse_line(&changed).is_err(), "{at} {change}");
             }
-            assert!(read(&line[..at]).is_err() && read(&line[at + 1..]).is_err());
+            assert!(parse_line(&line[..at]).is_err() && parse_line(&line[at + 1..]).is_err());
         }
     }
 
     #[test]
     fn a_field_that_occurs_twice_is_no_line() {
         let (line, _) = line("text");
-        let mut content = split(&line).unwrap().0.to_vec();
+        let mut content = split_line(&line).unwrap().0.to_vec();
         content.extend_from_slice(br#","seq":8"#);
         let own = hash(&content);
-        let line = [&content, HASH, own.to_string().as_bytes(), END].concat();
-        assert!(read(&line).is_err());
+        let line = [&content, HASH_PREFIX, own.to_string().as_bytes(), LINE_SUFFIX].concat();
+        assert!(parse_line(&line).is_err());
     }
 }

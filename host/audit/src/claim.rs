@@ -5,10 +5,10 @@ use toolbay_model::Digest;
 use crate::part::LogPart;
 
 /// Domain separators: a signature of one kind is not valid for another kind.
-const CHECKPOINT: &str = "toolbay audit 1 checkpoint";
-const HEAD: &str = "toolbay audit 1 head";
-const REJECTED_CHECKPOINT: &str = "toolbay audit 1 rejected checkpoint";
-const REJECTED_HEAD: &str = "toolbay audit 1 rejected head";
+const CHECKPOINT_DOMAIN: &str = "toolbay audit 1 checkpoint";
+const HEAD_DOMAIN: &str = "toolbay audit 1 head";
+const REJECTED_CHECKPOINT_DOMAIN: &str = "toolbay audit 1 rejected checkpoint";
+const REJECTED_HEAD_DOMAIN: &str = "toolbay audit 1 rejected head";
 
 /// A statement that is signed.
 #[derive(Clone, Copy, Debug)]
@@ -34,10 +34,10 @@ pub(crate) struct SignedHead {
 
 impl SignedClaim {
     /// Returns the bytes that are signed. A signature for one part is not valid for the other part.
-    pub(crate) fn text(self, part: LogPart) -> String {
+    pub(crate) fn to_signed_text(self, part: LogPart) -> String {
         let (checkpoint, head) = match part {
-            LogPart::Main => (CHECKPOINT, HEAD),
-            LogPart::Rejected => (REJECTED_CHECKPOINT, REJECTED_HEAD),
+            LogPart::Main => (CHECKPOINT_DOMAIN, HEAD_DOMAIN),
+            LogPart::Rejected => (REJECTED_CHECKPOINT_DOMAIN, REJECTED_HEAD_DOMAIN),
         };
         match self {
             Self::Checkpoint(seq, prev) => format!("{checkpoint}\n{seq}\n{prev}\n"),

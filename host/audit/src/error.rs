@@ -12,7 +12,7 @@ pub struct AuditError(pub(crate) String);
 
 impl AuditError {
     /// Creates an error for a failed operation on a file.
-    pub(crate) fn file(verb: &str, path: &Path, error: &io::Error) -> Self {
+    pub(crate) fn from_io(verb: &str, path: &Path, error: &io::Error) -> Self {
         Self(format!("cannot {verb} {}: {error}", path.display()))
     }
 }

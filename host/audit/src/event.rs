@@ -3,32 +3,32 @@
 use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
-use toolbay_model::text::line;
-use toolbay_model::{CallUsage, Digest, WhyUnapproved};
+use toolbay_model::text::clean_line;
+use toolbay_model::{CallUsage, Digest, MissingApprovalReason};
 
 use crate::anchor::CrossAnchor;
 use crate::part::LogPart;
 use crate::recovery::RecoveryReport;
 
 /// Maximum length of the name of a tool, plugin or caller in a line, in bytes.
-const NAME: usize = 512;
+const MAX_NAME_BYTES: usize = 512;
 
 /// Maximum length of a sentence in a line, in bytes. Plugins supply parts of sentences.
-const WORDS: usize = 1_000;
+const MAX_SENTENCE_BYTES: usize = 1_000;
 
 /// Size of a record in addition to its texts, in bytes: the fixed fields of the line, and the
 /// memory that holds the record.
-pub(crate) const FIXED: usize = 1_024;
+pub(crate) const RECORD_OVERHEAD_BYTES: usize = 1_024;
 
 /// Truncates a name to the form in which it is recorded: one line of at most 512 bytes without
 /// control characters.
-pub fn shortened(name: &str) -> String {
-    line(name, NAME)
+pub fn truncate_name(name: &str) -> String {
+    clean_line(name, MAX_NAME_BYTES)
 }
 
 /// Truncates a sentence to the form in which it is recorded.
-pub(crate) fn words(text: &str) -> String {
-    line(text, WORDS)
+pub(crate) fn truncate_sentence(text: &str) -> String {
+    clean_line(text, MAX_SENTENCE_BYTES)
 }
 
 /// An event. Each event is recorded in one line.
@@ -157,10 +157,10 @@ pub struct LogStart {
 /// Calls that were rejected for the same reason and that have no lines of their own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RejectedRecord {
-    /// The caller, as returned by [`shortened`]; empty if there are several callers.
+    /// The caller, as returned by [`truncate_name`]; empty if there are several callers.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub caller: String,
-    /// The name of the tool, as returned by [`shortened`]; empty if there are several tools.
+    /// The name of the tool, as returned by [`truncate_name`]; empty if there are several tools.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub tool: String,
     /// The identifier of the error kind.
@@ -175,7 +175,7 @@ pub struct RejectedRecord {
 /// An action of an operator.
 #[derive(Debug, Serialize)]
 pub struct OperatorRecord {
-    /// The operator's name as a caller, as returned by [`shortened`].
+    /// The operator's name as a caller, as returned by [`truncate_name`].
     pub caller: String,
     /// The action, such as `rest`.
     pub action: &'static str,
@@ -189,7 +189,7 @@ pub struct OperatorRecord {
 /// The state of a plugin at the time of an event.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct PluginRecord {
-    /// The id of the plugin, as returned by [`shortened`].
+    /// The id of the plugin, as returned by [`truncate_name`].
     pub plugin: String,
     /// SHA-256 of the component; `None` if none is in service.
     #[serde(rename = "plugin_sha256", serialize_with = "digest", skip_serializing_if = "Option::is_none")]
@@ -205,9 +205,9 @@ pub struct CallSubject {
     /// Number of the call, starting at 1 after each start of the server. Lines with the same number
     /// refer to the same call.
     pub call: u64,
-    /// The caller's name, as returned by [`shortened`].
+    /// The caller's name, as returned by [`truncate_name`].
     pub caller: String,
-    /// The name of the called tool, as returned by [`shortened`].
+    /// The name of the called tool, as returned by [`truncate_name`].
     pub tool: String,
     /// The plugin; `None` if the tool is unknown or the call was rejected before its plugin was
     /// determined.
@@ -220,7 +220,7 @@ pub struct CallSubject {
 
 impl CallSubject {
     /// Returns the size of the texts, in bytes.
-    pub(crate) fn size(&self) -> usize {
+    pub(crate) fn text_bytes(&self) -> usize {
         let plugin = self.plugin.as_ref().map_or(0, |plugin| plugin.plugin.len());
         self.caller.len() + self.tool.len() + plugin
     }
@@ -298,37 +298,39 @@ impl AuditEvent {
             Self::Denied { .. } | Self::Limit { .. } | Self::Rejected(_) => LogPart::Rejected,
             Self::Call(call) if call.rejected => LogPart::Rejected,
             // No question was sent.
-            Self::Approval { decision, .. } if *decision == WhyUnapproved::Impossible.as_str() => LogPart::Rejected,
+            Self::Approval { decision, .. } if *decision == MissingApprovalReason::Unsupported.as_str() => {
+                LogPart::Rejected
+            }
             _ => LogPart::Main,
         }
     }
 
     /// Returns the maximum size of the record in memory and in the file, in bytes: at most about 40
     /// KiB.
-    pub(crate) fn weight(&self) -> u32 {
+    pub(crate) fn max_bytes(&self) -> u32 {
         let texts = match self {
             Self::Load { plugin, .. } | Self::Grant { plugin, .. } | Self::Removed { plugin } => plugin.plugin.len(),
             Self::Refused { plugin, why } => plugin.plugin.len() + why.len(),
-            Self::Call(call) => call.subject.size() + call.arguments.text.as_ref().map_or(0, String::len),
+            Self::Call(call) => call.subject.text_bytes() + call.arguments.text.as_ref().map_or(0, String::len),
             Self::Denied { subject: of, what, remedy } => {
-                of.size() + what.len() + remedy.as_ref().map_or(0, String::len)
+                of.text_bytes() + what.len() + remedy.as_ref().map_or(0, String::len)
             }
-            Self::Limit { subject: of, .. } | Self::Approval { subject: of, .. } => of.size(),
+            Self::Limit { subject: of, .. } | Self::Approval { subject: of, .. } => of.text_bytes(),
             Self::Operator(did) => did.caller.len() + did.plugin.as_ref().map_or(0, |plugin| plugin.plugin.len()),
             Self::Rejected(rejected) => rejected.caller.len() + rejected.tool.len(),
             Self::Start(_) | Self::Stop {} | Self::Checkpoint { .. } | Self::File { .. } | Self::Lost { .. } => 0,
         };
-        u32::try_from(FIXED + texts).unwrap_or(u32::MAX)
+        u32::try_from(RECORD_OVERHEAD_BYTES + texts).unwrap_or(u32::MAX)
     }
 
     /// Truncates every sentence to its maximum length.
-    pub(crate) fn bounded(self) -> Self {
+    pub(crate) fn truncate_texts(self) -> Self {
         match self {
-            Self::Refused { plugin, why } => Self::Refused { plugin, why: words(&why) },
+            Self::Refused { plugin, why } => Self::Refused { plugin, why: truncate_sentence(&why) },
             Self::Denied { subject, what, remedy } => {
-                let lines = |remedy: String| remedy.lines().map(words).collect::<Vec<_>>().join("\n");
+                let lines = |remedy: String| remedy.lines().map(truncate_sentence).collect::<Vec<_>>().join("\n");
                 let remedy = remedy.map(lines);
-                Self::Denied { subject, what: words(&what), remedy }
+                Self::Denied { subject, what: truncate_sentence(&what), remedy }
             }
             other => other,
         }

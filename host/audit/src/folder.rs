@@ -13,21 +13,21 @@ use crate::error::AuditError;
 use crate::part::LogPart;
 
 /// Mode bits that grant read or write access to other users.
-pub(crate) const OTHERS: u32 = 0o077;
+pub(crate) const OTHERS_ACCESS_MODE: u32 = 0o077;
 
 /// Mode bits that grant write access to other users.
-const OTHERS_WRITE: u32 = 0o022;
+const OTHERS_WRITE_MODE: u32 = 0o022;
 
 /// Name of the lock file, which the only server that writes holds locked.
-const LOCK: &str = "lock";
+const LOCK_FILE_NAME: &str = "lock";
 
 /// Suffix of the names of log files. A name consists of the name of the part, a hyphen, the number
 /// of the first line, and this suffix.
-const SUFFIX: &str = ".jsonl";
+const FILE_SUFFIX: &str = ".jsonl";
 
 /// Number of digits of the line number in a file name. With a fixed width, names sort in the order
 /// of their lines.
-const DIGITS: usize = 20;
+const FILE_NUMBER_DIGITS: usize = 20;
 
 /// A directory that only this user can change.
 #[derive(Debug)]
@@ -64,8 +64,8 @@ impl LogFolder {
     ///
     /// Returns an error if another server writes to the directory.
     pub(crate) fn lock(&self) -> Result<File, AuditError> {
-        let cannot = |error: io::Error| AuditError::file("lock", &self.path, &error);
-        let file = self.create(LOCK, OFlags::empty(), Mode::RUSR | Mode::WUSR).map_err(cannot)?;
+        let cannot = |error: io::Error| AuditError::from_io("lock", &self.path, &error);
+        let file = self.create(LOCK_FILE_NAME, OFlags::empty(), Mode::RUSR | Mode::WUSR).map_err(cannot)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(file),
             Err(Errno::WOULDBLOCK) => Err(AuditError(format!(
@@ -77,34 +77,34 @@ impl LogFolder {
     }
 
     /// Returns whether a directory entry with this name exists.
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub(crate) fn contains(&self, name: &str) -> bool {
         statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
     /// Opens a regular file of this user for reading. Returns the file and its mode.
     pub(crate) fn open_own(&self, name: &str) -> io::Result<(File, u32)> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        own(File::from(openat(&self.handle, name, flags, Mode::empty())?))
+        check_ownership(File::from(openat(&self.handle, name, flags, Mode::empty())?))
     }
 
     /// Opens a regular file of this user for writing. Creates it if it does not exist.
     pub(crate) fn create(&self, name: &str, flags: OFlags, mode: Mode) -> io::Result<File> {
         let flags = flags | OFlags::CREATE | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        Ok(own(File::from(openat(&self.handle, name, flags, mode)?))?.0)
+        Ok(check_ownership(File::from(openat(&self.handle, name, flags, mode)?))?.0)
     }
 
     /// Deletes the file of `part` whose first line is `first`.
-    pub(crate) fn remove(&self, part: LogPart, first: u64) -> io::Result<()> {
-        Ok(unlinkat(&self.handle, name(part, first), AtFlags::empty())?)
+    pub(crate) fn remove_file(&self, part: LogPart, first: u64) -> io::Result<()> {
+        Ok(unlinkat(&self.handle, file_name(part, first), AtFlags::empty())?)
     }
 }
 
 /// Returns the file and its mode if it is a regular file of this user that other users cannot write
 /// to.
-fn own(file: File) -> io::Result<(File, u32)> {
+fn check_ownership(file: File) -> io::Result<(File, u32)> {
     let found = fstat(&file)?;
     let regular = rustix::fs::FileType::from_raw_mode(found.st_mode).is_file();
-    if !regular || found.st_uid != rustix::process::geteuid().as_raw() || found.st_mode & OTHERS_WRITE != 0 {
+    if !regular || found.st_uid != rustix::process::geteuid().as_raw() || found.st_mode & OTHERS_WRITE_MODE != 0 {
         let why = "it is not a regular file that only this user can write";
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
@@ -112,18 +112,20 @@ fn own(file: File) -> io::Result<(File, u32)> {
 }
 
 /// Returns the name of the file of `part` whose first line is `first`.
-pub(crate) fn name(part: LogPart, first: u64) -> String {
-    format!("{}-{first:0DIGITS$}{SUFFIX}", part.name())
+pub(crate) fn file_name(part: LogPart, first: u64) -> String {
+    format!("{}-{first:0FILE_NUMBER_DIGITS$}{FILE_SUFFIX}", part.name())
 }
 
 /// Returns the numbers of the first lines of the files of a part, in ascending order.
-pub(crate) fn files(folder: &Path, part: LogPart) -> io::Result<Vec<u64>> {
+pub(crate) fn list_files(folder: &Path, part: LogPart) -> io::Result<Vec<u64>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?.file_name();
-        let digits =
-            entry.to_str().and_then(|name| name.strip_prefix(part.name())?.strip_prefix('-')?.strip_suffix(SUFFIX));
-        let digits = digits.filter(|digits| digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit()));
+        let digits = entry
+            .to_str()
+            .and_then(|name| name.strip_prefix(part.name())?.strip_prefix('-')?.strip_suffix(FILE_SUFFIX));
+        let digits = digits
+            .filter(|digits| digits.len() == FILE_NUMBER_DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit()));
         found.extend(digits.and_then(|digits| digits.parse::<u64>().ok()));
     }
     found.sort_unstable();
@@ -172,10 +174,10 @@ mod tests {
             fs::write(dir.path().join(other), "").unwrap();
         }
         for first in [100, 9, u64::MAX, 1] {
-            fs::write(dir.path().join(name(LogPart::Main, first)), "").unwrap();
+            fs::write(dir.path().join(file_name(LogPart::Main, first)), "").unwrap();
         }
-        fs::write(dir.path().join(name(LogPart::Rejected, 7)), "").unwrap();
-        assert_eq!(files(dir.path(), LogPart::Main).unwrap(), [1, 9, 100, u64::MAX]);
-        assert_eq!(files(dir.path(), LogPart::Rejected).unwrap(), [7]);
+        fs::write(dir.path().join(file_name(LogPart::Rejected, 7)), "").unwrap();
+        assert_eq!(list_files(dir.path(), LogPart::Main).unwrap(), [1, 9, 100, u64::MAX]);
+        assert_eq!(list_files(dir.path(), LogPart::Rejected).unwrap(), [7]);
     }
 }

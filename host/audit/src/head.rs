@@ -9,14 +9,14 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
-use crate::chain::from_hex;
+use crate::chain::parse_hash;
 use crate::claim::{SignedClaim, SignedHead};
 use crate::folder::LogFolder;
 use crate::key::{LogKey, PublicKey};
 use crate::part::LogPart;
 
 /// Maximum number of bytes that are read.
-const LONGEST: u64 = 4 << 10;
+const MAX_HEAD_BYTES: u64 = 4 << 10;
 
 /// The result of reading a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) enum HeadState {
 }
 
 #[derive(Deserialize, Serialize)]
-struct HeadText {
+struct SerializedHead {
     seq: String,
     hash: String,
     oldest: String,
@@ -48,7 +48,7 @@ pub(crate) struct HeadFile {
 impl HeadFile {
     /// Opens the file. Creates it if it does not exist.
     pub(crate) fn open(folder: &LogFolder, part: LogPart) -> io::Result<Self> {
-        let file = folder.create(part.head(), OFlags::empty(), Mode::from_raw_mode(0o600))?;
+        let file = folder.create(part.head_file_name(), OFlags::empty(), Mode::from_raw_mode(0o600))?;
         Ok(Self { file, part })
     }
 
@@ -58,7 +58,7 @@ impl HeadFile {
         let signature = key.sign(self.part, SignedClaim::Head(head));
         let state = if ended { "shut" } else { "open" }.to_owned();
         let (seq, oldest) = (format!("{seq:020}"), format!("{oldest:020}"));
-        let text = HeadText { seq, hash: hash.to_string(), oldest, state, signature };
+        let text = SerializedHead { seq, hash: hash.to_string(), oldest, state, signature };
         let mut text = serde_json::to_vec(&text)?;
         text.push(b'\n');
         self.file.write_all_at(&text, 0)
@@ -77,20 +77,20 @@ impl HeadFile {
 }
 
 /// Reads the head of a part of the log in `folder`.
-pub(crate) fn read(folder: &Path, part: LogPart, key: &PublicKey) -> io::Result<HeadState> {
+pub(crate) fn read_head(folder: &Path, part: LogPart, key: &PublicKey) -> io::Result<HeadState> {
     let mut text = Vec::new();
-    match File::open(folder.join(part.head())) {
-        Ok(file) => file.take(LONGEST).read_to_end(&mut text)?,
+    match File::open(folder.join(part.head_file_name())) {
+        Ok(file) => file.take(MAX_HEAD_BYTES).read_to_end(&mut text)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HeadState::Missing),
         Err(error) => return Err(error),
     };
-    Ok(parse(&text, part, key).map_or(HeadState::Forged, HeadState::Signed))
+    Ok(parse_head(&text, part, key).map_or(HeadState::Forged, HeadState::Signed))
 }
 
-fn parse(text: &[u8], part: LogPart, key: &PublicKey) -> Option<SignedHead> {
-    let text: HeadText = serde_json::from_slice(text).ok()?;
+fn parse_head(text: &[u8], part: LogPart, key: &PublicKey) -> Option<SignedHead> {
+    let text: SerializedHead = serde_json::from_slice(text).ok()?;
     let (seq, oldest) = (text.seq.parse().ok()?, text.oldest.parse().ok()?);
-    let hash = from_hex(text.hash.as_bytes())?;
+    let hash = parse_hash(text.hash.as_bytes())?;
     let ended = match text.state.as_str() {
         "open" => false,
         "shut" => true,
@@ -112,8 +112,8 @@ mod tests {
     fn only_the_key_makes_a_head() {
         let dir = tempfile::tempdir().unwrap();
         let folder = LogFolder::open(dir.path()).unwrap();
-        let key = LogKey::of(&folder, true).unwrap();
-        let read = || super::read(dir.path(), LogPart::Main, &key.public()).unwrap();
+        let key = LogKey::load_or_create(&folder, true).unwrap();
+        let read = || super::read_head(dir.path(), LogPart::Main, &key.public_key()).unwrap();
         assert_eq!(read(), HeadState::Missing);
         let file = HeadFile::open(&folder, LogPart::Main).unwrap();
         assert_eq!(read(), HeadState::Forged, "an empty file");
@@ -121,14 +121,18 @@ mod tests {
             let head = SignedHead { seq, hash: Digest::new([7; 32]), oldest: 1, ended };
             file.write(head, &key).unwrap();
             assert_eq!(read(), HeadState::Signed(head));
-            fs::copy(dir.path().join(LogPart::Main.head()), dir.path().join(LogPart::Rejected.head())).unwrap();
-            let other = super::read(dir.path(), LogPart::Rejected, &key.public()).unwrap();
+            fs::copy(
+                dir.path().join(LogPart::Main.head_file_name()),
+                dir.path().join(LogPart::Rejected.head_file_name()),
+            )
+            .unwrap();
+            let other = super::read_head(dir.path(), LogPart::Rejected, &key.public_key()).unwrap();
             assert_eq!(other, HeadState::Forged, "a head of one part is none of the other");
         }
-        let text = fs::read_to_string(dir.path().join(LogPart::Main.head())).unwrap();
+        let text = fs::read_to_string(dir.path().join(LogPart::Main.head_file_name())).unwrap();
         for (from, to) in [("open", "shut"), ("02", "03"), ("0707", "0708"), ("open", "ajar"), ("{", "")] {
             assert!(text.contains(from));
-            fs::write(dir.path().join(LogPart::Main.head()), text.replacen(from, to, 1)).unwrap();
+            fs::write(dir.path().join(LogPart::Main.head_file_name()), text.replacen(from, to, 1)).unwrap();
             assert_eq!(read(), HeadState::Forged, "{from} {to}");
         }
     }

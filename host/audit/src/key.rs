@@ -12,24 +12,24 @@ use rustix::io::Errno;
 
 use crate::claim::SignedClaim;
 use crate::error::AuditError;
-use crate::folder::{LogFolder, OTHERS};
+use crate::folder::{LogFolder, OTHERS_ACCESS_MODE};
 use crate::part::LogPart;
 
 /// Name of the file with the secret key: 32 bytes, the seed of RFC 8032.
-const SECRET: &str = "key";
+const SECRET_KEY_FILE_NAME: &str = "key";
 
 /// Name of the file with the public key in hexadecimal.
-pub(crate) const PUBLIC: &str = "public-key";
+pub(crate) const PUBLIC_KEY_FILE_NAME: &str = "public-key";
 
 /// Length of the secret key and of the public key, in bytes.
-const LENGTH: usize = 32;
+const KEY_BYTES: usize = 32;
 
 /// The signing key of a log.
 pub(crate) struct LogKey(Ed25519KeyPair);
 
 /// The key that verifies the signatures of a log. Displays as 64 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PublicKey([u8; LENGTH]);
+pub struct PublicKey([u8; KEY_BYTES]);
 
 impl LogKey {
     /// Loads the key from the directory. Creates a key if the directory has no log yet (`is_new`).
@@ -38,20 +38,20 @@ impl LogKey {
     ///
     /// Returns an error if a log exists without a key, or if other users could have read or changed
     /// the key.
-    pub(crate) fn of(folder: &LogFolder, is_new: bool) -> Result<Self, AuditError> {
-        let path = folder.path().join(SECRET);
-        if is_new && !folder.has(SECRET) {
-            make(folder).map_err(|error| AuditError::file("create", &path, &error))?;
+    pub(crate) fn load_or_create(folder: &LogFolder, is_new: bool) -> Result<Self, AuditError> {
+        let path = folder.path().join(SECRET_KEY_FILE_NAME);
+        if is_new && !folder.contains(SECRET_KEY_FILE_NAME) {
+            create_key_file(folder).map_err(|error| AuditError::from_io("create", &path, &error))?;
         }
-        let (file, mode) = folder.open_own(SECRET).map_err(|error| match error.kind() {
+        let (file, mode) = folder.open_own(SECRET_KEY_FILE_NAME).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => AuditError(format!(
                 "{} is missing, and without it the audit log cannot be continued; restore it, or move the files of the \
                  log to another folder to begin a new one",
                 path.display()
             )),
-            _ => AuditError::file("use", &path, &error),
+            _ => AuditError::from_io("use", &path, &error),
         })?;
-        if mode & OTHERS != 0 {
+        if mode & OTHERS_ACCESS_MODE != 0 {
             return Err(AuditError(format!(
                 "other users may know {}: its mode is {:o}; to begin a new audit log, move the files of this one to \
                  another folder",
@@ -60,28 +60,29 @@ impl LogKey {
             )));
         }
         let mut seed = Vec::new();
-        let read = file.take(LENGTH as u64 + 1).read_to_end(&mut seed);
-        read.map_err(|error| AuditError::file("read", &path, &error))?;
+        let read = file.take(KEY_BYTES as u64 + 1).read_to_end(&mut seed);
+        read.map_err(|error| AuditError::from_io("read", &path, &error))?;
         let pair = Ed25519KeyPair::from_seed_unchecked(&seed);
         let key = pair.map(Self).map_err(|_| AuditError(format!("{} is not a key of an audit log", path.display())))?;
-        key.show(folder).map_err(|error| AuditError::file("write", &folder.path().join(PUBLIC), &error))?;
+        key.write_public_key(folder)
+            .map_err(|error| AuditError::from_io("write", &folder.path().join(PUBLIC_KEY_FILE_NAME), &error))?;
         Ok(key)
     }
 
     /// Returns the public key.
-    pub(crate) fn public(&self) -> PublicKey {
+    pub(crate) fn public_key(&self) -> PublicKey {
         PublicKey(self.0.public_key().as_ref().try_into().unwrap_or_default())
     }
 
     /// Signs `claim`. Returns the signature in hexadecimal.
     pub(crate) fn sign(&self, part: LogPart, claim: SignedClaim) -> String {
-        hex::encode(self.0.sign(claim.text(part).as_bytes()))
+        hex::encode(self.0.sign(claim.to_signed_text(part).as_bytes()))
     }
 
     /// Writes the public key next to the secret key.
-    fn show(&self, folder: &LogFolder) -> io::Result<()> {
-        let mut file = folder.create(PUBLIC, OFlags::TRUNC, Mode::from_raw_mode(0o644))?;
-        file.write_all(format!("{}\n", self.public()).as_bytes())
+    fn write_public_key(&self, folder: &LogFolder) -> io::Result<()> {
+        let mut file = folder.create(PUBLIC_KEY_FILE_NAME, OFlags::TRUNC, Mode::from_raw_mode(0o644))?;
+        file.write_all(format!("{}\n", self.public_key()).as_bytes())
     }
 }
 
@@ -100,7 +101,7 @@ impl PublicKey {
     /// Returns whether `signature`, in hexadecimal, is a valid signature of `claim`.
     pub(crate) fn verifies(&self, signature: &str, part: LogPart, claim: SignedClaim) -> bool {
         let Ok(signature) = hex::decode(signature) else { return false };
-        UnparsedPublicKey::new(&ED25519, &self.0).verify(claim.text(part).as_bytes(), &signature).is_ok()
+        UnparsedPublicKey::new(&ED25519, &self.0).verify(claim.to_signed_text(part).as_bytes(), &signature).is_ok()
     }
 }
 
@@ -112,18 +113,18 @@ impl fmt::Display for PublicKey {
 
 /// Creates a key file. Writes it under a temporary name first, so that readers never observe a
 /// partial key, and never replaces an existing key.
-fn make(folder: &LogFolder) -> io::Result<()> {
-    let mut random = [0; LENGTH + 8];
+fn create_key_file(folder: &LogFolder) -> io::Result<()> {
+    let mut random = [0; KEY_BYTES + 8];
     rand::fill(&mut random).map_err(|_| io::Error::other("the system provides no random bytes"))?;
-    let (seed, name) = random.split_at(LENGTH);
+    let (seed, name) = random.split_at(KEY_BYTES);
     let (temporary, handle) = (format!(".key-{}", hex::encode(name)), folder.handle().as_fd());
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file = File::from(openat(handle, &temporary, flags, Mode::RUSR | Mode::WUSR)?);
     let written = file.write_all(seed).and_then(|()| file.sync_all()).and_then(|()| {
-        match renameat_with(handle, &temporary, handle, SECRET, RenameFlags::NOREPLACE) {
+        match renameat_with(handle, &temporary, handle, SECRET_KEY_FILE_NAME, RenameFlags::NOREPLACE) {
             // Some file systems do not support `NOREPLACE`. The directory lock excludes other
             // servers.
-            Err(Errno::INVAL | Errno::NOSYS) => Ok(renameat(handle, &temporary, handle, SECRET)?),
+            Err(Errno::INVAL | Errno::NOSYS) => Ok(renameat(handle, &temporary, handle, SECRET_KEY_FILE_NAME)?),
             done => Ok(done?),
         }
     });
@@ -144,19 +145,19 @@ mod tests {
     fn a_key_is_made_once_and_only_its_user_can_read_it() {
         let dir = tempfile::tempdir().unwrap();
         let folder = LogFolder::open(dir.path()).unwrap();
-        let key = LogKey::of(&folder, true).unwrap();
-        let metadata = fs::metadata(dir.path().join(SECRET)).unwrap();
+        let key = LogKey::load_or_create(&folder, true).unwrap();
+        let metadata = fs::metadata(dir.path().join(SECRET_KEY_FILE_NAME)).unwrap();
         assert_eq!((metadata.mode() & 0o777, metadata.len()), (0o600, 32));
-        assert_eq!(LogKey::of(&folder, true).unwrap().public(), key.public());
-        let public = PublicKey::parse(&fs::read_to_string(dir.path().join(PUBLIC)).unwrap());
-        assert_eq!(public, Some(key.public()));
+        assert_eq!(LogKey::load_or_create(&folder, true).unwrap().public_key(), key.public_key());
+        let public = PublicKey::parse(&fs::read_to_string(dir.path().join(PUBLIC_KEY_FILE_NAME)).unwrap());
+        assert_eq!(public, Some(key.public_key()));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "nothing temporary is left");
     }
 
     #[test]
     fn a_signature_stands_for_one_claim() {
         let dir = tempfile::tempdir().unwrap();
-        let key = LogKey::of(&LogFolder::open(dir.path()).unwrap(), true).unwrap();
+        let key = LogKey::load_or_create(&LogFolder::open(dir.path()).unwrap(), true).unwrap();
         let (one, two) = (Digest::new([1; 32]), Digest::new([2; 32]));
         let head = SignedHead { seq: 1, hash: one, oldest: 1, ended: false };
         let claims = [
@@ -170,12 +171,12 @@ mod tests {
         for (signed, claim) in claims.into_iter().enumerate() {
             let signature = key.sign(LogPart::Main, claim);
             for (other, claim) in claims.into_iter().enumerate() {
-                assert_eq!(key.public().verifies(&signature, LogPart::Main, claim), signed == other);
+                assert_eq!(key.public_key().verifies(&signature, LogPart::Main, claim), signed == other);
             }
         }
         assert!(
-            !key.public().verifies("", LogPart::Main, claims[4])
-                && !key.public().verifies("zz", LogPart::Main, claims[0])
+            !key.public_key().verifies("", LogPart::Main, claims[4])
+                && !key.public_key().verifies("zz", LogPart::Main, claims[0])
         );
     }
 
@@ -198,9 +199,9 @@ mod tests {
         for (change, said) in changes {
             let dir = tempfile::tempdir().unwrap();
             let folder = LogFolder::open(dir.path()).unwrap();
-            LogKey::of(&folder, true).unwrap();
-            change(&dir.path().join(SECRET));
-            let error = LogKey::of(&folder, false).unwrap_err().to_string();
+            LogKey::load_or_create(&folder, true).unwrap();
+            change(&dir.path().join(SECRET_KEY_FILE_NAME));
+            let error = LogKey::load_or_create(&folder, false).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");
         }
     }

@@ -16,27 +16,27 @@ mod error;
 mod event;
 mod folder;
 mod head;
-mod journal;
 mod key;
-mod lines;
+mod line_reader;
+mod merged_lines;
 mod part;
+mod part_writer;
 mod queue;
 mod recovery;
-mod series;
+mod rejection_series;
 mod tail;
-mod timed;
 mod verify;
 mod writer;
 
 pub use self::chain::hash;
 pub use self::error::AuditError;
 pub use self::event::{
-    ArgumentsRecord, AuditEvent, CallRecord, CallSubject, OperatorRecord, PluginRecord, RejectedRecord, shortened,
+    ArgumentsRecord, AuditEvent, CallRecord, CallSubject, OperatorRecord, PluginRecord, RejectedRecord, truncate_name,
 };
 pub use self::key::PublicKey;
-pub use self::lines::{LineReader, LogLine};
+pub use self::line_reader::{LineReader, LogLine};
+pub use self::merged_lines::MergedLines;
 pub use self::part::LogPart;
 pub use self::queue::{AuditLog, AuditSettings, QueueReservation, WhenFull};
 pub use self::tail::tail;
-pub use self::timed::MergedLines;
 pub use self::verify::{PartReport, VerifyFinding, VerifyReport, verify};

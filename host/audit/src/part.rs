@@ -31,7 +31,7 @@ impl LogPart {
     }
 
     /// Returns the name of the head file.
-    pub(crate) const fn head(self) -> &'static str {
+    pub(crate) const fn head_file_name(self) -> &'static str {
         match self {
             Self::Main => "head",
             Self::Rejected => "rejected-head",

@@ -12,27 +12,27 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::error::AuditError;
-use crate::event::{AuditEvent, CallRecord, FIXED, RejectedRecord};
-use crate::journal::PartWriter;
+use crate::event::{AuditEvent, CallRecord, RECORD_OVERHEAD_BYTES, RejectedRecord};
 use crate::part::LogPart;
+use crate::part_writer::PartWriter;
 use crate::writer::{LogWriter, WriterMessage, WriterState};
 
 /// Capacity of the queue for events of calls, in bytes, in addition to the reservations of running
 /// calls.
-const ROOM: usize = 16 << 20;
+const CALL_QUEUE_CAPACITY_BYTES: usize = 16 << 20;
 
 /// Queue capacity for each concurrent call, in bytes. While the disk keeps up, no call has to wait.
-const OF_CALL: usize = 32 << 10;
+const CAPACITY_PER_CALL_BYTES: usize = 32 << 10;
 
 /// Capacity of the queue for other events, in bytes. Calls cannot use it.
-const OWN_ROOM: usize = 4 << 20;
+const SERVER_QUEUE_CAPACITY_BYTES: usize = 4 << 20;
 
 /// Maximum time that a call waits for queue space with [`WhenFull::Drop`]. After a timeout, further
 /// calls do not wait until something is written.
-const PATIENCE: Duration = Duration::from_millis(100);
+const DROP_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Time that a call waits before the server's own log reports it.
-const QUIET: Duration = Duration::from_secs(1);
+const STALL_REPORT_DELAY: Duration = Duration::from_secs(1);
 
 /// The behavior of calls while the log cannot accept their lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,13 +58,13 @@ pub struct AuditSettings {
     /// The directory, which is created if it does not exist.
     pub folder: PathBuf,
     /// Maximum size of a file, in bytes.
-    pub size: u64,
+    pub max_file_bytes: u64,
     /// Number of files of the main part that are retained, at least 2.
     pub files: usize,
     /// Number of files of the part with rejections that are retained, at least 2.
     pub rejected_files: usize,
     /// Interval between two signatures within the log while lines are added.
-    pub checkpoint: Duration,
+    pub checkpoint_interval: Duration,
     /// The behavior of calls while the log cannot accept their lines.
     pub when_full: WhenFull,
 }
@@ -78,17 +78,17 @@ pub struct AuditLog {
 #[derive(Debug)]
 struct AuditQueue {
     queue: Sender<WriterMessage>,
-    room: Arc<Semaphore>,
-    own_room: Arc<Semaphore>,
+    call_capacity: Arc<Semaphore>,
+    server_capacity: Arc<Semaphore>,
     when_full: WhenFull,
-    patience: Duration,
-    shared: Arc<WriterState>,
-    calls: AtomicU64,
+    drop_timeout: Duration,
+    writer_state: Arc<WriterState>,
+    last_call_number: AtomicU64,
     ended: OnceLock<()>,
 }
 
 impl AuditLog {
-    /// Opens the log of a server that runs at most `calls` calls concurrently, and starts the
+    /// Opens the log of a server that runs at most `last_call_number` calls concurrently, and starts the
     /// writer thread. Blocks.
     ///
     /// # Errors
@@ -97,16 +97,20 @@ impl AuditLog {
     /// server writes to it, or its key is missing.
     pub fn open(settings: &AuditSettings, calls: usize) -> Result<Self, AuditError> {
         let keep = [settings.files, settings.rejected_files];
-        let journals = PartWriter::open(&settings.folder, settings.size, keep)?;
-        let room = calls.saturating_mul(OF_CALL).saturating_add(ROOM).min(Semaphore::MAX_PERMITS);
-        let (audit, writer) = Self::of(journals, settings.checkpoint, room, PATIENCE, settings.when_full);
+        let journals = PartWriter::open(&settings.folder, settings.max_file_bytes, keep)?;
+        let room = calls
+            .saturating_mul(CAPACITY_PER_CALL_BYTES)
+            .saturating_add(CALL_QUEUE_CAPACITY_BYTES)
+            .min(Semaphore::MAX_PERMITS);
+        let (audit, writer) =
+            Self::from_writers(journals, settings.checkpoint_interval, room, DROP_TIMEOUT, settings.when_full);
         let thread = thread::Builder::new().name("toolbay-audit".to_owned());
         let started = thread.spawn(move || writer.run());
         started.map_err(|error| AuditError(format!("cannot start the thread of the audit log: {error}")))?;
         Ok(audit)
     }
 
-    fn of(
+    fn from_writers(
         journals: [PartWriter; 2],
         every: Duration,
         room: usize,
@@ -117,37 +121,46 @@ impl AuditLog {
         let shared = Arc::<WriterState>::default();
         let keeps = when_full != WhenFull::Drop;
         let writer = LogWriter::new(journals, receiver, Arc::clone(&shared), every, keeps);
-        let (room, own_room) = (Arc::new(Semaphore::new(room)), Arc::new(Semaphore::new(OWN_ROOM)));
+        let (room, own_room) = (Arc::new(Semaphore::new(room)), Arc::new(Semaphore::new(SERVER_QUEUE_CAPACITY_BYTES)));
         let (calls, ended) = (AtomicU64::new(0), OnceLock::new());
-        let inner = AuditQueue { queue, room, own_room, when_full, patience, shared, calls, ended };
+        let inner = AuditQueue {
+            queue,
+            call_capacity: room,
+            server_capacity: own_room,
+            when_full,
+            drop_timeout: patience,
+            writer_state: shared,
+            last_call_number: calls,
+            ended,
+        };
         (Self { inner: Arc::new(inner) }, writer)
     }
 
     /// Returns the number of the next call.
-    pub fn number(&self) -> u64 {
-        self.inner.calls.fetch_add(1, Ordering::Relaxed) + 1
+    pub fn next_call_number(&self) -> u64 {
+        self.inner.last_call_number.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Records an event without waiting, in queue space that calls cannot use. If that is full, the
     /// event is lost and counted in the log.
-    pub fn note(&self, event: AuditEvent) {
+    pub fn record_server_event(&self, event: AuditEvent) {
         let part = event.part();
-        if !self.try_send(&self.inner.own_room, event) {
-            self.lose(part);
+        if !self.try_send(&self.inner.server_capacity, event) {
+            self.count_lost(part);
         }
     }
 
     /// Records an event of a call without waiting. Returns whether the queue had space.
     pub fn try_record(&self, event: AuditEvent) -> bool {
-        self.try_send(&self.inner.room, event)
+        self.try_send(&self.inner.call_capacity, event)
     }
 
     /// Records an event of a call that has no reservation, without waiting. If the queue is full,
     /// the event is lost and counted in the log.
     pub fn record_now(&self, event: AuditEvent) {
         let part = event.part();
-        if !self.try_send(&self.inner.room, event) {
-            self.lose(part);
+        if !self.try_send(&self.inner.call_capacity, event) {
+            self.count_lost(part);
         }
     }
 
@@ -155,9 +168,9 @@ impl AuditLog {
     /// most until `deadline`. After that, the event is lost and counted in the log.
     pub async fn record(&self, event: AuditEvent, deadline: Instant) {
         let part = event.part();
-        match self.reserve(event.weight(), deadline).await {
-            Some(QueueReservation(room)) => self.send(event.bounded(), room),
-            None => self.lose(part),
+        match self.reserve(event.max_bytes(), deadline).await {
+            Some(QueueReservation(room)) => self.send(event.truncate_texts(), room),
+            None => self.count_lost(part),
         }
     }
 
@@ -165,7 +178,7 @@ impl AuditLog {
     /// [`WhenFull`], at most until `deadline`. Returns `None` if no space is available; the caller
     /// decides how to proceed.
     pub async fn reserve(&self, weight: u32, deadline: Instant) -> Option<QueueReservation> {
-        let (room, shared) = (&self.inner.room, &self.inner.shared);
+        let (room, shared) = (&self.inner.call_capacity, &self.inner.writer_state);
         if self.inner.when_full == WhenFull::Refuse && shared.failing.load(Ordering::Relaxed) {
             return None;
         }
@@ -175,19 +188,19 @@ impl AuditLog {
         let patience = match self.inner.when_full {
             WhenFull::Refuse => return None,
             WhenFull::Drop if shared.stalled.load(Ordering::Relaxed) => return None,
-            WhenFull::Drop => self.inner.patience,
+            WhenFull::Drop => self.inner.drop_timeout,
             WhenFull::Wait => deadline.saturating_duration_since(Instant::now()),
         };
         let waiting = Arc::clone(room).acquire_many_owned(weight);
         tokio::pin!(waiting);
-        let found = match timeout(patience.min(QUIET), &mut waiting).await {
-            Err(_) if patience > QUIET => {
+        let found = match timeout(patience.min(STALL_REPORT_DELAY), &mut waiting).await {
+            Err(_) if patience > STALL_REPORT_DELAY => {
                 if !shared.stalled.swap(true, Ordering::Relaxed) {
                     tracing::error!(
                         "the audit log is full of lines that its disk does not take; calls wait until their deadline (audit.when_full)"
                     );
                 }
-                timeout(patience.saturating_sub(QUIET), waiting).await
+                timeout(patience.saturating_sub(STALL_REPORT_DELAY), waiting).await
             }
             found => found,
         };
@@ -200,35 +213,35 @@ impl AuditLog {
 
     /// Records an event in reserved space. The rest stays reserved. Records an event that exceeds
     /// the reservation like [`AuditLog::record_now`].
-    pub fn record_in(&self, reserved: &mut QueueReservation, event: AuditEvent) {
-        match reserved.0.split(event.weight() as usize) {
-            Some(room) => self.send(event.bounded(), room),
+    pub fn record_reserved(&self, reserved: &mut QueueReservation, event: AuditEvent) {
+        match reserved.0.split(event.max_bytes() as usize) {
+            Some(room) => self.send(event.truncate_texts(), room),
             None => self.record_now(event),
         }
     }
 
     /// Returns the queue space for the lines of a call, in bytes: `event` for its end, one line for
     /// a limit, and two lines for approvals.
-    pub fn weight(event: &CallRecord) -> u32 {
+    pub fn reservation_bytes(event: &CallRecord) -> u32 {
         let arguments = event.arguments.text.as_ref().map_or(0, String::len);
-        u32::try_from(4 * (FIXED + event.subject.size()) + arguments).unwrap_or(u32::MAX)
+        u32::try_from(4 * (RECORD_OVERHEAD_BYTES + event.subject.text_bytes()) + arguments).unwrap_or(u32::MAX)
     }
 
     /// Records a rejected call. Records `events` if the call is the first of its series; otherwise
     /// counts it. Never waits and never loses a rejection.
-    pub fn reject(&self, series: &RejectedRecord, events: [Option<AuditEvent>; 2]) {
-        if !self.inner.shared.series().begins(series) {
+    pub fn record_rejection(&self, series: &RejectedRecord, events: [Option<AuditEvent>; 2]) {
+        if !self.inner.writer_state.lock_series().start_or_count(series) {
             return;
         }
-        let weight = events.iter().flatten().map(AuditEvent::weight).sum();
-        if let Ok(room) = Arc::clone(&self.inner.room).try_acquire_many_owned(weight) {
+        let weight = events.iter().flatten().map(AuditEvent::max_bytes).sum();
+        if let Ok(room) = Arc::clone(&self.inner.call_capacity).try_acquire_many_owned(weight) {
             let mut room = QueueReservation(room);
             for event in events.into_iter().flatten() {
-                self.record_in(&mut room, event);
+                self.record_reserved(&mut room, event);
             }
         } else {
-            self.inner.shared.series().count(series);
-            drop(self.inner.queue.send(WriterMessage::Counted));
+            self.inner.writer_state.lock_series().count(series);
+            drop(self.inner.queue.send(WriterMessage::RejectionCounted));
         }
     }
 
@@ -239,12 +252,12 @@ impl AuditLog {
 
     /// Returns whether the queue had space.
     fn try_send(&self, room: &Arc<Semaphore>, event: AuditEvent) -> bool {
-        let event = event.bounded();
-        let room = Arc::clone(room).try_acquire_many_owned(event.weight());
+        let event = event.truncate_texts();
+        let room = Arc::clone(room).try_acquire_many_owned(event.max_bytes());
         room.map(|room| self.send(event, room)).is_ok()
     }
 
-    /// Writes the queued events and a stop line. Waits at most `patience` for that. Later events
+    /// Writes the queued events and a stop line. Waits at most `drop_timeout` for that. Later events
     /// are not recorded.
     pub fn end(&self, patience: Duration) {
         if self.inner.ended.set(()).is_err() {
@@ -261,15 +274,15 @@ impl AuditLog {
         drop(self.inner.queue.send(WriterMessage::Record(Box::new((SystemTime::now(), event)), room)));
     }
 
-    fn lose(&self, part: LogPart) {
-        self.inner.shared.lost(part).fetch_add(1, Ordering::Relaxed);
-        self.inner.shared.lost_ever.fetch_add(1, Ordering::Relaxed);
+    fn count_lost(&self, part: LogPart) {
+        self.inner.writer_state.lost_counter(part).fetch_add(1, Ordering::Relaxed);
+        self.inner.writer_state.total_lost.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns the number of records that were lost since the log was opened, because the queue or
     /// the disk was full.
-    pub fn lost(&self) -> u64 {
-        self.inner.shared.lost_ever.load(Ordering::Relaxed)
+    pub fn lost_records(&self) -> u64 {
+        self.inner.writer_state.total_lost.load(Ordering::Relaxed)
     }
 }
 
@@ -277,7 +290,7 @@ impl AuditLog {
 mod tests {
     use super::*;
     use crate::event::PluginRecord;
-    use crate::lines::LineReader;
+    use crate::line_reader::LineReader;
     use crate::verify::verify;
 
     fn event(text: &str) -> AuditEvent {
@@ -291,10 +304,10 @@ mod tests {
 
     /// A log with queue space for `records` records, whose writer is not running yet.
     fn idle(dir: &tempfile::TempDir, records: usize, when_full: WhenFull) -> (AuditLog, LogWriter) {
-        let room = event("").weight() as usize * records;
+        let room = event("").max_bytes() as usize * records;
         // Large enough that no file is deleted.
         let journals = PartWriter::open(dir.path(), 1 << 20, [3, 3]).unwrap();
-        AuditLog::of(journals, Duration::from_mins(1), room, Duration::from_millis(1), when_full)
+        AuditLog::from_writers(journals, Duration::from_mins(1), room, Duration::from_millis(1), when_full)
     }
 
     #[tokio::test]
@@ -303,10 +316,10 @@ mod tests {
         let (audit, writer) = idle(&dir, 3, WhenFull::Drop);
         for n in 0..10 {
             audit.record(event(""), soon()).await;
-            assert_eq!(audit.inner.shared.stalled.load(Ordering::Relaxed), n > 2);
+            assert_eq!(audit.inner.writer_state.stalled.load(Ordering::Relaxed), n > 2);
         }
-        audit.note(event("has room of its own"));
-        assert_eq!(audit.lost(), 7);
+        audit.record_server_event(event("has room of its own"));
+        assert_eq!(audit.lost_records(), 7);
         let writing = thread::spawn(move || writer.run());
         audit.end(Duration::from_mins(1));
         writing.join().unwrap();
@@ -321,7 +334,7 @@ mod tests {
             tokio::spawn(async move { audit.record(event("x"), soon()).await })
         };
         let tasks: Vec<_> = (0..callers).map(record).collect();
-        while audit.inner.room.available_permits() >= event("x").weight() as usize {
+        while audit.inner.call_capacity.available_permits() >= event("x").max_bytes() as usize {
             tokio::task::yield_now().await;
         }
         tasks
@@ -329,7 +342,7 @@ mod tests {
 
     /// Returns the number of recorded events.
     fn recorded(dir: &tempfile::TempDir) -> usize {
-        let lines = LineReader::of(dir.path(), LogPart::Main).unwrap().map(|line| line.unwrap().bytes);
+        let lines = LineReader::open(dir.path(), LogPart::Main).unwrap().map(|line| line.unwrap().bytes);
         lines.filter(|line| String::from_utf8_lossy(line).contains("\"refused\"")).count()
     }
 
@@ -337,14 +350,14 @@ mod tests {
     async fn with_wait_nothing_is_lost_while_the_disk_stalls() {
         let dir = tempfile::tempdir().unwrap();
         let (audit, writer) = idle(&dir, 3, WhenFull::Wait);
-        let shared = Arc::clone(&audit.inner.shared);
+        let shared = Arc::clone(&audit.inner.writer_state);
         let writing = thread::spawn(move || writer.run());
         // The disk works, stalls, works again, and stalls again.
         for _ in 0..3 {
             audit.record(event("x"), soon()).await;
             let stalled = shared.disk.lock().await;
             let tasks = press(&audit, 50).await;
-            audit.note(event("an operator does not wait"));
+            audit.record_server_event(event("an operator does not wait"));
             drop(stalled);
             for task in tasks {
                 task.await.unwrap();
@@ -354,14 +367,18 @@ mod tests {
         writing.join().unwrap();
         let report = verify(dir.path(), None, None).unwrap();
         let recorded = recorded(&dir);
-        assert_eq!((recorded, report.lost, audit.lost(), report.is_intact()), (3 * 52, 0, 0, true), "{report:?}");
+        assert_eq!(
+            (recorded, report.lost, audit.lost_records(), report.is_intact()),
+            (3 * 52, 0, 0, true),
+            "{report:?}"
+        );
     }
 
     #[tokio::test]
     async fn with_wait_nothing_is_lost_while_the_disk_is_full() {
         let dir = tempfile::tempdir().unwrap();
         let (audit, writer) = idle(&dir, 3, WhenFull::Wait);
-        let shared = Arc::clone(&audit.inner.shared);
+        let shared = Arc::clone(&audit.inner.writer_state);
         shared.full.store(true, Ordering::Relaxed);
         let writing = thread::spawn(move || writer.run());
         audit.record(event("x"), soon()).await;
@@ -369,7 +386,7 @@ mod tests {
             tokio::task::yield_now().await;
         }
         let tasks = press(&audit, 50).await;
-        audit.note(event("an operator does not wait"));
+        audit.record_server_event(event("an operator does not wait"));
         shared.full.store(false, Ordering::Relaxed);
         for task in tasks {
             task.await.unwrap();
@@ -378,7 +395,7 @@ mod tests {
         writing.join().unwrap();
         let report = verify(dir.path(), None, None).unwrap();
         let recorded = recorded(&dir);
-        assert_eq!((recorded, report.lost, audit.lost(), report.is_intact()), (52, 0, 0, true), "{report:?}");
+        assert_eq!((recorded, report.lost, audit.lost_records(), report.is_intact()), (52, 0, 0, true), "{report:?}");
     }
 
     #[tokio::test]
@@ -386,13 +403,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         for when_full in [WhenFull::Wait, WhenFull::Refuse] {
             let (audit, writer) = idle(&dir, 1, when_full);
-            let held = audit.reserve(event("").weight(), soon()).await.unwrap();
+            let held = audit.reserve(event("").max_bytes(), soon()).await.unwrap();
             let deadline = if when_full == WhenFull::Wait { Instant::now() } else { soon() };
-            assert!(audit.reserve(event("").weight(), deadline).await.is_none());
+            assert!(audit.reserve(event("").max_bytes(), deadline).await.is_none());
             drop(held);
-            assert!(audit.reserve(event("").weight(), soon()).await.is_some());
-            audit.inner.shared.failing.store(true, Ordering::Relaxed);
-            assert_eq!(audit.reserve(event("").weight(), soon()).await.is_some(), when_full == WhenFull::Wait);
+            assert!(audit.reserve(event("").max_bytes(), soon()).await.is_some());
+            audit.inner.writer_state.failing.store(true, Ordering::Relaxed);
+            assert_eq!(audit.reserve(event("").max_bytes(), soon()).await.is_some(), when_full == WhenFull::Wait);
             drop(writer);
         }
     }
@@ -401,17 +418,17 @@ mod tests {
     async fn rejections_lose_nothing_and_take_few_lines() {
         let dir = tempfile::tempdir().unwrap();
         let (audit, writer) = idle(&dir, 1, WhenFull::Wait);
-        let held = audit.reserve(event("").weight(), soon()).await.unwrap();
+        let held = audit.reserve(event("").max_bytes(), soon()).await.unwrap();
         let limit = Some("client_rate_limit");
         let series = RejectedRecord { caller: "a".to_owned(), tool: "t".to_owned(), outcome: "rate", limit, count: 1 };
         for _ in 0..1_000 {
-            audit.reject(&series, [Some(event("x")), None]);
+            audit.record_rejection(&series, [Some(event("x")), None]);
         }
         drop(held);
         let writing = thread::spawn(move || writer.run());
         audit.end(Duration::from_mins(1));
         writing.join().unwrap();
-        let lines = LineReader::of(dir.path(), LogPart::Rejected).unwrap().map(|line| line.unwrap().bytes);
+        let lines = LineReader::open(dir.path(), LogPart::Rejected).unwrap().map(|line| line.unwrap().bytes);
         let lines: Vec<_> = lines.map(|line| String::from_utf8(line).unwrap()).collect();
         let counted = |line: &&String| line.contains(r#""event":"rejected","caller":"a","tool":"t","outcome":"rate""#);
         assert_eq!(lines.iter().filter(counted).count(), 1, "{lines:?}");
@@ -423,10 +440,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let settings = AuditSettings {
             folder: dir.path().to_owned(),
-            size: 1 << 20,
+            max_file_bytes: 1 << 20,
             files: 9,
             rejected_files: 2,
-            checkpoint: Duration::from_millis(1),
+            checkpoint_interval: Duration::from_millis(1),
             when_full: WhenFull::Wait,
         };
         let audit = AuditLog::open(&settings, 1).unwrap();
@@ -443,7 +460,7 @@ mod tests {
         }
         audit.end(Duration::from_mins(1));
         audit.end(Duration::ZERO);
-        audit.note(event("after the end"));
+        audit.record_server_event(event("after the end"));
         let report = verify(dir.path(), None, None).unwrap();
         assert!(report.is_intact() && report.lines >= 4_000 + 3, "{report:?}");
     }

@@ -7,29 +7,29 @@ use aws_lc_rs::digest::{Context, SHA256};
 use toolbay_model::Digest;
 
 use crate::anchor::CrossAnchor;
-use crate::chain::{self, ChainEvent, ChainLink, NOTHING};
+use crate::chain::{self, ChainEvent, ChainLink, NO_PREVIOUS_HASH};
 use crate::claim::{SignedClaim, SignedHead};
 use crate::error::AuditError;
-use crate::folder::files;
+use crate::folder::list_files;
 use crate::head::{self, HeadState};
-use crate::key::{PUBLIC, PublicKey};
-use crate::lines::{LineReader, LogLine};
+use crate::key::{PUBLIC_KEY_FILE_NAME, PublicKey};
+use crate::line_reader::{LineReader, LogLine};
 use crate::part::LogPart;
 
 /// Maximum number of reported findings. A log that was completely destroyed has a finding for each
 /// line.
-const TOLD: usize = 100;
+const MAX_FINDINGS: usize = 100;
 
 /// Maximum number of retries if the files of a log cannot be read.
-const AGAIN: u32 = 3;
+const MAX_RETRIES: u32 = 3;
 
 /// A difference from the log that the server wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifyFinding {
     /// The file and the number of the line in it; `None` if the finding applies to the whole log.
-    pub place: Option<(String, u64)>,
+    pub location: Option<(String, u64)>,
     /// The difference, as a clause.
-    pub what: String,
+    pub description: String,
 }
 
 /// The result of verifying a log.
@@ -38,7 +38,7 @@ pub struct VerifyReport {
     /// Differences from the log that the server wrote: at most 100.
     pub findings: Vec<VerifyFinding>,
     /// Number of further findings.
-    pub more: u64,
+    pub omitted: u64,
     /// Notable facts that are not evidence of tampering.
     pub notices: Vec<VerifyFinding>,
     /// Number of files of the log.
@@ -81,15 +81,15 @@ impl VerifyReport {
     }
 
     /// Adds the report of the other part.
-    fn add(&mut self, other: Self) {
+    fn merge(&mut self, other: Self) {
         for finding in other.findings {
-            if self.findings.len() < TOLD {
+            if self.findings.len() < MAX_FINDINGS {
                 self.findings.push(finding);
             } else {
-                self.more += 1;
+                self.omitted += 1;
             }
         }
-        self.more += other.more;
+        self.omitted += other.omitted;
         self.notices.extend(other.notices);
         self.files += other.files;
         self.lines += other.lines;
@@ -100,10 +100,10 @@ impl VerifyReport {
 
 impl fmt::Display for VerifyFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some((file, number)) = &self.place {
+        if let Some((file, number)) = &self.location {
             write!(f, "{file}:{number}: ")?;
         }
-        f.write_str(&self.what)
+        f.write_str(&self.description)
     }
 }
 
@@ -122,7 +122,7 @@ pub fn verify(
         Some(key) => key,
         None => public_key(folder)?,
     };
-    let mut again = AGAIN;
+    let mut again = MAX_RETRIES;
     loop {
         match verify_once(folder, key, expected) {
             // A running server deletes old files.
@@ -135,12 +135,12 @@ pub fn verify(
 fn verify_once(folder: &Path, key: PublicKey, expected: Option<(u64, Digest)>) -> Result<VerifyReport, AuditError> {
     let (mut report, anchor) = verify_part(folder, LogPart::Main, key, expected, None)?;
     // Read the other part after the main part: a running server writes the other part first.
-    let missing = head::read(folder, LogPart::Rejected, &key).is_ok_and(|head| head == HeadState::Missing);
-    let none = files(folder, LogPart::Rejected).is_ok_and(|files| files.is_empty());
+    let missing = head::read_head(folder, LogPart::Rejected, &key).is_ok_and(|head| head == HeadState::Missing);
+    let none = list_files(folder, LogPart::Rejected).is_ok_and(|files| files.is_empty());
     // Earlier versions had no second part, and their main part does not refer to it.
     if anchor.is_some() || !missing || !none {
         let (other, _) = verify_part(folder, LogPart::Rejected, key, None, anchor)?;
-        report.add(other);
+        report.merge(other);
     }
     Ok(report)
 }
@@ -155,23 +155,23 @@ fn verify_part(
     anchor: Option<CrossAnchor>,
 ) -> Result<(VerifyReport, Option<CrossAnchor>), AuditError> {
     // Read the head before the lines: a running server continues to append.
-    let head = head::read(folder, part, &key).map_err(|error| AuditError::file("read", folder, &error))?;
-    let lines = LineReader::of(folder, part)?;
+    let head = head::read_head(folder, part, &key).map_err(|error| AuditError::from_io("read", folder, &error))?;
+    let lines = LineReader::open(folder, part)?;
     let mut verifier = ChainVerifier::new(part, key, head, [expected, anchor], lines.files());
     for line in lines {
-        verifier.line(&line?);
+        verifier.check_line(&line?);
     }
     let named = verifier.named;
     Ok((verifier.finish(), named))
 }
 
 fn public_key(folder: &Path) -> Result<PublicKey, AuditError> {
-    let path = folder.join(PUBLIC);
-    let text = std::fs::read_to_string(&path).map_err(|error| AuditError::file("read", &path, &error))?;
+    let path = folder.join(PUBLIC_KEY_FILE_NAME);
+    let text = std::fs::read_to_string(&path).map_err(|error| AuditError::from_io("read", &path, &error))?;
     PublicKey::parse(&text).ok_or_else(|| AuditError(format!("{} is not a public key", path.display())))
 }
 
-type LinePlace = (String, u64);
+type LineLocation = (String, u64);
 
 struct ChainVerifier {
     part: LogPart,
@@ -193,18 +193,18 @@ struct ChainVerifier {
     /// Hash of the line that the head refers to, and hashes of the expected lines.
     at_head: Option<Digest>,
     at_expected: [Option<Digest>; 2],
-    place: LinePlace,
+    location: LineLocation,
 }
 
 /// Consecutive invalid lines.
 struct DamagedLines {
     /// The place and the defect of each line.
-    lines: Vec<(LinePlace, &'static str)>,
+    lines: Vec<(LineLocation, &'static str)>,
     count: u64,
     hash: Context,
     bytes: u64,
     /// True if the last line has a line end.
-    whole: bool,
+    has_line_end: bool,
 }
 
 impl ChainVerifier {
@@ -224,18 +224,23 @@ impl ChainVerifier {
             damaged: None,
             at_head: None,
             at_expected: [None; 2],
-            place,
+            location: place,
         }
     }
 
-    fn line(&mut self, line: &LogLine) {
+    fn check_line(&mut self, line: &LogLine) {
         self.report.lines += 1;
-        self.place = (line.file.clone(), line.number);
-        match chain::read(&line.bytes) {
-            Ok(read) => self.link(read),
+        self.location = (line.file.clone(), line.number);
+        match chain::parse_line(&line.bytes) {
+            Ok(read) => self.check_link(read),
             Err(why) => {
-                let empty =
-                    || DamagedLines { lines: Vec::new(), count: 0, hash: Context::new(&SHA256), bytes: 0, whole: true };
+                let empty = || DamagedLines {
+                    lines: Vec::new(),
+                    count: 0,
+                    hash: Context::new(&SHA256),
+                    bytes: 0,
+                    has_line_end: true,
+                };
                 let damaged = self.damaged.get_or_insert_with(empty);
                 if damaged.count > 0 {
                     damaged.hash.update(b"\n");
@@ -244,37 +249,37 @@ impl ChainVerifier {
                 damaged.hash.update(&line.bytes);
                 damaged.bytes += line.bytes.len() as u64;
                 damaged.count += 1;
-                damaged.whole = line.whole;
-                if damaged.lines.len() <= TOLD {
-                    damaged.lines.push((self.place.clone(), why));
+                damaged.has_line_end = line.has_line_end;
+                if damaged.lines.len() <= MAX_FINDINGS {
+                    damaged.lines.push((self.location.clone(), why));
                 }
             }
         }
     }
 
     /// Checks the position of a line whose own hash is valid.
-    fn link(&mut self, link: ChainLink) {
-        let skipped = self.damage_before(&link);
+    fn check_link(&mut self, link: ChainLink) {
+        let skipped = self.report_damage_before(&link);
         match &self.last {
             None => {
                 self.first = Some(link.seq);
-                if link.seq == 1 && link.prev != NOTHING {
-                    self.find("the first line follows another one".to_owned());
+                if link.seq == 1 && link.prev != NO_PREVIOUS_HASH {
+                    self.report("the first line follows another one".to_owned());
                 }
             }
             Some(last) if link.seq <= last.seq => {
                 let seq = link.seq;
                 let what = format!("line {seq} follows line {}: it was inserted, repeated or moved", last.seq);
-                return self.find(what);
+                return self.report(what);
             }
             Some(last) => {
                 let next = last.seq + 1 + skipped;
                 if link.seq > next {
-                    let what = format!("{} before this line", missing(next, link.seq - 1));
-                    self.find(what);
+                    let what = format!("{} before this line", describe_missing(next, link.seq - 1));
+                    self.report(what);
                 } else if link.seq == last.seq + 1 && link.prev != last.hash {
                     let (seq, before) = (link.seq, last.seq);
-                    self.find(format!(
+                    self.report(format!(
                         "line {seq} does not follow the line {before} that is before it: one of the two was replaced"
                     ));
                 }
@@ -290,92 +295,92 @@ impl ChainVerifier {
                 *found = Some(link.hash);
             }
         }
-        if let Some(named) = link.rejected {
-            self.name(named);
+        if let Some(named) = link.rejected_anchor {
+            self.check_reference(named);
         }
-        self.said(&link);
+        self.check_event(&link);
         self.last = Some(link);
     }
 
     /// Reports the damaged lines before a line, unless the line itself states that they were torn.
     /// Returns how many of them were numbered lines.
-    fn damage_before(&mut self, link: &ChainLink) -> u64 {
-        let said = match &link.says {
+    fn report_damage_before(&mut self, link: &ChainLink) -> u64 {
+        let said = match &link.event {
             ChainEvent::Start { torn, .. } => torn.as_ref(),
             _ => None,
         };
         match (self.damaged.take(), said) {
             (None, None) => 0,
             (None, Some(_)) => {
-                self.find("a torn line was here, and was removed".to_owned());
+                self.report("a torn line was here, and was removed".to_owned());
                 0
             }
-            (Some(damaged), Some(torn)) if damaged.count == 1 && damaged.is(torn.bytes, &torn.sha256) => {
+            (Some(damaged), Some(torn)) if damaged.count == 1 && damaged.matches(torn.bytes, &torn.sha256) => {
                 let place = damaged.lines.into_iter().next().map(|(place, _)| place);
                 let what = "is torn: the server was killed while it wrote this line".to_owned();
-                self.report.notices.push(VerifyFinding { place, what });
+                self.report.notices.push(VerifyFinding { location: place, description: what });
                 0
             }
             (Some(damaged), said) => {
                 let count = damaged.count;
-                self.damage(damaged);
+                self.report_damage(damaged);
                 // A server continues the numbering after the last valid line.
                 if said.is_some() { 0 } else { count }
             }
         }
     }
 
-    fn damage(&mut self, damaged: DamagedLines) {
+    fn report_damage(&mut self, damaged: DamagedLines) {
         let told = damaged.lines.len() as u64;
         for (place, why) in damaged.lines {
-            self.find_at(Some(place), why.to_owned());
+            self.report_at(Some(place), why.to_owned());
         }
-        self.report.more += damaged.count - told;
+        self.report.omitted += damaged.count - told;
     }
 
     /// Checks and stores the reference of a line to the other part, whose line numbers never
     /// decrease.
-    fn name(&mut self, named: CrossAnchor) {
+    fn check_reference(&mut self, named: CrossAnchor) {
         if let Some(before) = self.named
             && (named.0 < before.0 || (named.0 == before.0 && named.1 != before.1))
         {
             let (line, noun) = (before.0, LogPart::Rejected.noun());
-            self.find(format!("{noun} had line {line} before this line, and another one was begun since"));
+            self.report(format!("{noun} had line {line} before this line, and another one was begun since"));
         }
         self.named = Some(named);
     }
 
     /// Checks the contents of a line that affect the chain.
-    fn said(&mut self, link: &ChainLink) {
-        match &link.says {
+    fn check_event(&mut self, link: &ChainLink) {
+        match &link.event {
             ChainEvent::Start { missing, unsigned, wrong, key, .. } => {
                 if *missing > 0 {
-                    let (verb, lines) = (was(*missing), lines(*missing));
-                    self.find(format!(
+                    let (verb, lines) = (was_or_were(*missing), format_lines(*missing));
+                    self.report(format!(
                         "{lines} before this one {verb} signed, and {verb} gone when the server started"
                     ));
                 }
                 if let Some(wrong) = wrong {
-                    self.find(format!("when the server started, it found the log changed: {wrong}"));
+                    self.report(format!("when the server started, it found the log changed: {wrong}"));
                 }
                 if *unsigned > 0 {
-                    let (verb, lines) = (was(*unsigned), lines(*unsigned));
-                    self.note(format!("{lines} before this one {verb} not signed: the server was killed"));
+                    let (verb, lines) = (was_or_were(*unsigned), format_lines(*unsigned));
+                    self.add_notice(format!("{lines} before this one {verb} not signed: the server was killed"));
                 }
                 if *key != self.key.to_string() {
-                    self.find("the server that wrote this has another key".to_owned());
+                    self.report("the server that wrote this has another key".to_owned());
                 }
             }
             ChainEvent::Checkpoint(signature) => {
                 if !self.key.verifies(signature, self.part, SignedClaim::Checkpoint(link.seq, link.prev)) {
-                    self.find("the signature is not one of the lines before it".to_owned());
+                    self.report("the signature is not one of the lines before it".to_owned());
                 }
             }
-            ChainEvent::File(oldest) => self.oldest = self.oldest.max(*oldest),
+            ChainEvent::FileStart(oldest) => self.oldest = self.oldest.max(*oldest),
             ChainEvent::Lost(lines) => {
                 self.report.lost = self.report.lost.saturating_add(*lines);
-                let lines = self::lines(*lines);
-                self.note(format!("{lines} could not be written"));
+                let lines = self::format_lines(*lines);
+                self.add_notice(format!("{lines} could not be written"));
             }
             ChainEvent::Stop | ChainEvent::Other => {}
         }
@@ -383,31 +388,31 @@ impl ChainVerifier {
 
     fn finish(mut self) -> VerifyReport {
         if let Some(damaged) = self.damaged.take() {
-            if damaged.count == 1 && !damaged.whole {
+            if damaged.count == 1 && !damaged.has_line_end {
                 let place = damaged.lines.into_iter().next().map(|(place, _)| place);
                 let what = "is torn: the server was killed while it wrote this line, or is writing it".to_owned();
-                self.report.notices.push(VerifyFinding { place, what });
+                self.report.notices.push(VerifyFinding { location: place, description: what });
             } else {
-                self.damage(damaged);
+                self.report_damage(damaged);
             }
         }
         let last = self.last.take();
         let newest = last.as_ref().map_or(0, |last| last.seq);
         match self.head {
             HeadState::Missing => {
-                let head = self.part.head();
-                self.find_at(None, format!("the file `{head}`, which signs the newest line, is missing"));
+                let head = self.part.head_file_name();
+                self.report_at(None, format!("the file `{head}`, which signs the newest line, is missing"));
             }
             HeadState::Forged => {
-                let head = self.part.head();
-                self.find_at(None, format!("the file `{head}` is not signed with the key of the log"));
+                let head = self.part.head_file_name();
+                self.report_at(None, format!("the file `{head}` is not signed with the key of the log"));
             }
-            HeadState::Signed(head) => self.compare(head, newest),
+            HeadState::Signed(head) => self.compare_with_head(head, newest),
         }
         let first = self.first.unwrap_or(1);
         if first > self.oldest {
-            let what = format!("{} at the beginning of {}", missing(self.oldest, first - 1), self.part.noun());
-            self.find_at(None, what);
+            let what = format!("{} at the beginning of {}", describe_missing(self.oldest, first - 1), self.part.noun());
+            self.report_at(None, what);
         }
         let [expected, named] = self.expected;
         let [at_expected, at_named] = self.at_expected;
@@ -419,7 +424,7 @@ impl ChainVerifier {
                 None if seq < first => format!("line {seq}, which is expected, is in a file that is not kept any more"),
                 None => format!("line {seq}, which is expected, is not in the log"),
             };
-            self.find_at(None, what);
+            self.report_at(None, what);
         }
         // The server deleted the lines before the first retained line, according to its head.
         if let Some((seq, hash)) = named
@@ -427,7 +432,7 @@ impl ChainVerifier {
             && (seq >= self.oldest || newest < seq)
         {
             let noun = self.part.noun();
-            self.find_at(None, format!("{noun} does not have its line {seq} as the other lines of the log name it"));
+            self.report_at(None, format!("{noun} does not have its line {seq} as the other lines of the log name it"));
         }
         self.report.newest = last.map(|last| (last.seq, last.hash));
         self.report.parts.push(PartReport {
@@ -442,65 +447,66 @@ impl ChainVerifier {
     }
 
     /// Compares the end of the log with the signed head.
-    fn compare(&mut self, head: SignedHead, newest: u64) {
+    fn compare_with_head(&mut self, head: SignedHead, newest: u64) {
         self.oldest = head.oldest;
         if head.seq > newest {
             let noun = self.part.noun();
-            self.find_at(None, format!("{} at the end of {noun}", missing(newest + 1, head.seq)));
+            self.report_at(None, format!("{} at the end of {noun}", describe_missing(newest + 1, head.seq)));
             return;
         }
         if self.at_head != Some(head.hash) {
-            self.find_at(None, format!("line {} is not the one that the server signed as its newest", head.seq));
+            self.report_at(None, format!("line {} is not the one that the server signed as its newest", head.seq));
         }
         let unsigned = newest - head.seq;
         if unsigned > 0 && head.ended {
-            self.find_at(None, format!("{} after the server had ended", lines(unsigned)));
+            self.report_at(None, format!("{} after the server had ended", format_lines(unsigned)));
         } else if unsigned > 0 {
-            self.report
-                .notices
-                .push(VerifyFinding { place: None, what: format!("the last {} not signed yet", are(unsigned)) });
+            self.report.notices.push(VerifyFinding {
+                location: None,
+                description: format!("the last {} not signed yet", format_lines_are(unsigned)),
+            });
         }
     }
 
-    fn find(&mut self, what: String) {
-        self.find_at(Some(self.place.clone()), what);
+    fn report(&mut self, what: String) {
+        self.report_at(Some(self.location.clone()), what);
     }
 
-    fn find_at(&mut self, place: Option<LinePlace>, what: String) {
-        if self.report.findings.len() < TOLD {
-            self.report.findings.push(VerifyFinding { place, what });
+    fn report_at(&mut self, place: Option<LineLocation>, what: String) {
+        if self.report.findings.len() < MAX_FINDINGS {
+            self.report.findings.push(VerifyFinding { location: place, description: what });
         } else {
-            self.report.more += 1;
+            self.report.omitted += 1;
         }
     }
 
-    fn note(&mut self, what: String) {
-        if self.report.notices.len() < TOLD {
-            self.report.notices.push(VerifyFinding { place: Some(self.place.clone()), what });
+    fn add_notice(&mut self, what: String) {
+        if self.report.notices.len() < MAX_FINDINGS {
+            self.report.notices.push(VerifyFinding { location: Some(self.location.clone()), description: what });
         }
     }
 }
 
 impl DamagedLines {
-    fn is(&self, bytes: u64, sha256: &str) -> bool {
+    fn matches(&self, bytes: u64, sha256: &str) -> bool {
         self.bytes == bytes && chain::to_digest(&self.hash.clone().finish()).to_string() == sha256
     }
 }
 
-fn missing(from: u64, to: u64) -> String {
+fn describe_missing(from: u64, to: u64) -> String {
     if from >= to { format!("line {from} is missing") } else { format!("lines {from} to {to} are missing") }
 }
 
-fn lines(count: u64) -> String {
+fn format_lines(count: u64) -> String {
     if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }
 }
 
-fn was(count: u64) -> &'static str {
+fn was_or_were(count: u64) -> &'static str {
     if count == 1 { "was" } else { "were" }
 }
 
-fn are(count: u64) -> String {
-    format!("{} {}", lines(count), if count == 1 { "is" } else { "are" })
+fn format_lines_are(count: u64) -> String {
+    format!("{} {}", format_lines(count), if count == 1 { "is" } else { "are" })
 }
 
 #[cfg(test)]

@@ -10,19 +10,19 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::event::AuditEvent;
-use crate::journal::{PartWriter, TimedEvent};
 use crate::part::LogPart;
-use crate::series::SeriesTable;
+use crate::part_writer::{PartWriter, TimedEvent};
+use crate::rejection_series::SeriesTable;
 
 /// Maximum number of records in a batch.
-const BATCH: usize = 4_096;
+const MAX_BATCH: usize = 4_096;
 
 /// Backoff after a failed write. Also the delay before lost lines are reported if nothing else is
 /// written.
-const RETRY: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Maximum time between two checks for lost records.
-const LOOK: Duration = Duration::from_mins(1);
+const MAX_PAUSE: Duration = Duration::from_mins(1);
 
 /// A message to the thread.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(crate) enum WriterMessage {
     /// A record, and its queue space.
     Record(Box<TimedEvent>, OwnedSemaphorePermit),
     /// A rejection was counted, and its line is due later.
-    Counted,
+    RejectionCounted,
     /// Ends the log. The reply confirms the end.
     End(SyncSender<()>),
 }
@@ -44,7 +44,7 @@ pub(crate) struct WriterState {
     /// report yet.
     rejected_lost: AtomicU64,
     /// Number of records lost since the log was opened, reported or not.
-    pub lost_ever: AtomicU64,
+    pub total_lost: AtomicU64,
     /// True if a record timed out while waiting for space and nothing has been written since.
     pub stalled: AtomicBool,
     /// True if the last write of the main part failed.
@@ -61,13 +61,13 @@ pub(crate) struct WriterState {
 
 impl WriterState {
     /// Locks and returns the repeated rejections.
-    pub(crate) fn series(&self) -> MutexGuard<'_, SeriesTable> {
+    pub(crate) fn lock_series(&self) -> MutexGuard<'_, SeriesTable> {
         self.series.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the counter of the records of a part that did not fit in the queue and that the log
     /// does not report yet.
-    pub(crate) fn lost(&self, part: LogPart) -> &AtomicU64 {
+    pub(crate) fn lost_counter(&self, part: LogPart) -> &AtomicU64 {
         match part {
             LogPart::Main => &self.main_lost,
             LogPart::Rejected => &self.rejected_lost,
@@ -82,11 +82,11 @@ type QueuedEvent = (TimedEvent, Option<OwnedSemaphorePermit>);
 #[derive(Debug)]
 struct PartChain {
     part: LogPart,
-    journal: PartWriter,
+    writer: PartWriter,
     /// Records that are not written yet, oldest first.
-    held: VecDeque<QueuedEvent>,
+    pending: VecDeque<QueuedEvent>,
     /// Number of lines that could not be written and that the log does not report yet.
-    unwritten: u64,
+    unreported: u64,
     /// True if the last write failed.
     failing: bool,
 }
@@ -101,11 +101,11 @@ pub(crate) struct LogWriter {
     /// If set, records that cannot be written are retained until they can.
     keeps: bool,
     /// Time of the next attempt to write retained records; `None` if there are none.
-    again: Option<Instant>,
+    retry_at: Option<Instant>,
     /// Interval between two checkpoints.
     every: Duration,
     /// Time of the next checkpoint; `None` if there is nothing to sign.
-    due: Option<Instant>,
+    checkpoint_at: Option<Instant>,
 }
 
 impl LogWriter {
@@ -119,16 +119,22 @@ impl LogWriter {
         every: Duration,
         keeps: bool,
     ) -> Self {
-        let chain = |part, journal| PartChain { part, journal, held: VecDeque::new(), unwritten: 0, failing: false };
+        let chain = |part, journal| PartChain {
+            part,
+            writer: journal,
+            pending: VecDeque::new(),
+            unreported: 0,
+            failing: false,
+        };
         let (main, rejected) = (chain(LogPart::Main, main), chain(LogPart::Rejected, rejected));
         let due = Some(Instant::now() + every);
-        Self { main, rejected, queue, shared, keeps, again: None, every, due }
+        Self { main, rejected, queue, shared, keeps, retry_at: None, every, checkpoint_at: due }
     }
 
     /// Writes until the log ends.
     pub(crate) fn run(mut self) {
         loop {
-            let mut next = match self.queue.recv_timeout(self.pause()) {
+            let mut next = match self.queue.recv_timeout(self.next_timeout()) {
                 Ok(message) => Some(message),
                 Err(RecvTimeoutError::Timeout) => None,
                 // All senders are dropped.
@@ -137,8 +143,8 @@ impl LogWriter {
             let mut taken = 0;
             while let Some(message) = next {
                 match message {
-                    WriterMessage::Record(record, room) => self.hold(*record, Some(room)),
-                    WriterMessage::Counted => {}
+                    WriterMessage::Record(record, room) => self.enqueue(*record, Some(room)),
+                    WriterMessage::RejectionCounted => {}
                     WriterMessage::End(ended) => {
                         self.end();
                         let _ = ended.try_send(());
@@ -146,9 +152,9 @@ impl LogWriter {
                     }
                 }
                 taken += 1;
-                next = if taken < BATCH { self.queue.try_recv().ok() } else { None };
+                next = if taken < MAX_BATCH { self.queue.try_recv().ok() } else { None };
             }
-            if self.again.is_none_or(|again| again <= Instant::now()) {
+            if self.retry_at.is_none_or(|again| again <= Instant::now()) {
                 self.write();
             }
             self.sign_if_due();
@@ -156,38 +162,38 @@ impl LogWriter {
     }
 
     /// Returns the time to wait for the next message.
-    fn pause(&self) -> Duration {
-        if let Some(again) = self.again {
+    fn next_timeout(&self) -> Duration {
+        if let Some(again) = self.retry_at {
             return again.saturating_duration_since(Instant::now());
         }
-        if self.main.unwritten > 0
-            || self.rejected.unwritten > 0
-            || LogPart::ALL.iter().any(|part| self.shared.lost(*part).load(Ordering::Relaxed) > 0)
+        if self.main.unreported > 0
+            || self.rejected.unreported > 0
+            || LogPart::ALL.iter().any(|part| self.shared.lost_counter(*part).load(Ordering::Relaxed) > 0)
         {
-            return RETRY;
+            return RETRY_INTERVAL;
         }
-        let next = self.due.into_iter().chain(self.shared.series().due()).min();
-        next.map_or(LOOK, |due| due.saturating_duration_since(Instant::now()).min(LOOK))
+        let next = self.checkpoint_at.into_iter().chain(self.shared.lock_series().next_report()).min();
+        next.map_or(MAX_PAUSE, |due| due.saturating_duration_since(Instant::now()).min(MAX_PAUSE))
     }
 
-    fn hold(&mut self, record: TimedEvent, room: Option<OwnedSemaphorePermit>) {
+    fn enqueue(&mut self, record: TimedEvent, room: Option<OwnedSemaphorePermit>) {
         let chain = match record.1.part() {
             LogPart::Main => &mut self.main,
             LogPart::Rejected => &mut self.rejected,
         };
-        chain.held.push_back((record, room));
+        chain.pending.push_back((record, room));
     }
 
     /// Queues the lines for counted rejections if they are due, or if the log ends.
-    fn hold_counted(&mut self, ends: bool) {
+    fn enqueue_counted(&mut self, ends: bool) {
         // Counted rejections use no queue space. While nothing can be written, they continue to be
         // counted.
         if self.rejected.failing && !ends {
             return;
         }
-        let counted = self.shared.series().take(ends);
+        let counted = self.shared.lock_series().take_due(ends);
         for counted in counted {
-            self.hold((SystemTime::now(), AuditEvent::Rejected(counted)), None);
+            self.enqueue((SystemTime::now(), AuditEvent::Rejected(counted)), None);
         }
     }
 
@@ -196,46 +202,46 @@ impl LogWriter {
     fn write(&mut self) {
         #[cfg(test)]
         drop(self.shared.disk.blocking_lock());
-        self.hold_counted(false);
-        self.write_held();
+        self.enqueue_counted(false);
+        self.write_pending();
     }
 
-    fn write_held(&mut self) {
+    fn write_pending(&mut self) {
         let mut written = self.rejected.write(&self.shared, self.keeps);
-        self.main.journal.anchor(self.rejected.journal.end_of());
+        self.main.writer.set_rejected_anchor(self.rejected.writer.newest_line());
         written |= self.main.write(&self.shared, self.keeps);
         self.shared.failing.store(self.main.failing, Ordering::Relaxed);
-        let left = !self.main.held.is_empty() || !self.rejected.held.is_empty();
-        self.again = left.then(|| Instant::now() + RETRY);
+        let left = !self.main.pending.is_empty() || !self.rejected.pending.is_empty();
+        self.retry_at = left.then(|| Instant::now() + RETRY_INTERVAL);
         if written {
             // While lines are retained, the queue has no space yet.
             self.shared
                 .stalled
                 .store(self.keeps && left && self.shared.stalled.load(Ordering::Relaxed), Ordering::Relaxed);
-            self.due = self.due.or_else(|| Some(Instant::now() + self.every));
+            self.checkpoint_at = self.checkpoint_at.or_else(|| Some(Instant::now() + self.every));
         }
     }
 
     fn sign_if_due(&mut self) {
-        if self.due.is_none_or(|due| due > Instant::now()) {
+        if self.checkpoint_at.is_none_or(|due| due > Instant::now()) {
             return;
         }
-        self.due = None;
-        let rejected = self.rejected.journal.checkpoint();
-        self.main.journal.anchor(self.rejected.journal.end_of());
-        if let Err(error) = rejected.and(self.main.journal.checkpoint()) {
+        self.checkpoint_at = None;
+        let rejected = self.rejected.writer.checkpoint();
+        self.main.writer.set_rejected_anchor(self.rejected.writer.newest_line());
+        if let Err(error) = rejected.and(self.main.writer.checkpoint()) {
             tracing::debug!("the audit log cannot be signed now: {error}");
-            self.due = Some(Instant::now() + self.every);
+            self.checkpoint_at = Some(Instant::now() + self.every);
         }
     }
 
     fn end(&mut self) {
-        self.hold_counted(true);
+        self.enqueue_counted(true);
         // There is no further attempt.
         self.keeps = false;
-        self.write_held();
+        self.write_pending();
         self.rejected.end();
-        self.main.journal.anchor(self.rejected.journal.end_of());
+        self.main.writer.set_rejected_anchor(self.rejected.writer.newest_line());
         self.main.end();
     }
 }
@@ -248,34 +254,34 @@ impl PartChain {
         let lost = |lines, why| ((SystemTime::now(), AuditEvent::Lost { lines, why }), None);
         // While the disk fails, losses are only counted.
         if !self.failing || !keeps {
-            if self.unwritten > 0 {
-                self.held.push_front(lost(std::mem::take(&mut self.unwritten), "disk"));
+            if self.unreported > 0 {
+                self.pending.push_front(lost(std::mem::take(&mut self.unreported), "disk"));
             }
-            let unqueued = shared.lost(self.part).swap(0, Ordering::Relaxed);
+            let unqueued = shared.lost_counter(self.part).swap(0, Ordering::Relaxed);
             if unqueued > 0 {
-                self.held.push_back(lost(unqueued, "queue"));
+                self.pending.push_back(lost(unqueued, "queue"));
             }
         }
-        if self.held.is_empty() {
+        if self.pending.is_empty() {
             return false;
         }
-        let replaced = self.journal.replace_if_deleted().map_err(|error| (self.held.len(), error));
+        let replaced = self.writer.replace_if_deleted().map_err(|error| (self.pending.len(), error));
         #[cfg(test)]
         let replaced = if shared.full.load(Ordering::Relaxed) {
-            Err((self.held.len(), std::io::ErrorKind::StorageFull.into()))
+            Err((self.pending.len(), std::io::ErrorKind::StorageFull.into()))
         } else {
             replaced
         };
-        let records = self.held.iter().map(|(record, _)| record);
-        let failed = replaced.and_then(|()| self.journal.append(records)).err();
-        let written = self.held.len() - failed.as_ref().map_or(0, |(count, _)| *count);
-        for ((_, event), _) in self.held.drain(..written) {
+        let records = self.pending.iter().map(|(record, _)| record);
+        let failed = replaced.and_then(|()| self.writer.append(records)).err();
+        let written = self.pending.len() - failed.as_ref().map_or(0, |(count, _)| *count);
+        for ((_, event), _) in self.pending.drain(..written) {
             if let AuditEvent::Lost { lines, why } = event {
                 tracing::warn!(lines, "lines of the audit log were lost; the log says so ({why})");
             }
         }
         if !keeps {
-            self.lose(shared);
+            self.drop_pending(shared);
         }
         match failed {
             Some((_, error)) if !self.failing => {
@@ -293,25 +299,25 @@ impl PartChain {
     }
 
     /// Counts the pending records as lost.
-    fn lose(&mut self, shared: &WriterState) {
+    fn drop_pending(&mut self, shared: &WriterState) {
         let (mut unwritten, mut new) = (0, 0);
-        for ((_, event), _) in self.held.drain(..) {
+        for ((_, event), _) in self.pending.drain(..) {
             match event {
                 // These lines were counted when they were lost.
                 AuditEvent::Lost { lines, .. } => unwritten += lines,
                 _ => new += 1,
             }
         }
-        self.unwritten += unwritten + new;
-        shared.lost_ever.fetch_add(new, Ordering::Relaxed);
+        self.unreported += unwritten + new;
+        shared.total_lost.fetch_add(new, Ordering::Relaxed);
     }
 
     fn end(&mut self) {
-        if let Err(error) = self.journal.end() {
+        if let Err(error) = self.writer.end() {
             tracing::error!("cannot write the end of the audit log: {error}");
         }
-        if self.unwritten > 0 {
-            tracing::error!(lines = self.unwritten, "lines of the audit log were lost, and the log does not say so");
+        if self.unreported > 0 {
+            tracing::error!(lines = self.unreported, "lines of the audit log were lost, and the log does not say so");
         }
     }
 }

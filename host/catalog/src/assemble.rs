@@ -4,25 +4,25 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 use toolbay_model::{Tool, is_tool_name};
 use toolbay_sandbox::PluginContext;
 
-use crate::common_name::name_notes;
 use crate::fingerprint::DefinitionFingerprint;
-use crate::grant::prefix_for;
-use crate::guard::{MountOverlaps, overlaps};
+use crate::grant::suggest_prefix;
+use crate::mount_policy::{MountOverlaps, find_overlaps};
+use crate::name_compatibility::name_notes;
 use crate::offer::{PromptOffer, ResourceOffer, SkillOffer, ToolOffer};
 use crate::plugin::{GrantedResource, NamedPrompt, NamedTool, Plugin};
-use crate::report::{GrantReport, LimitOverrides, MadeFrom, PluginFileStatus, PluginReport};
+use crate::report::{GrantReport, LimitOverrides, PluginFileStatus, PluginReport, SourceDigests};
 use crate::snapshot::Snapshot;
-use crate::spelling::UriSpellings;
 use crate::terms::PluginTerms;
 use crate::uri_matcher::UriMatcher;
+use crate::uri_spelling::UriSpellings;
 use crate::view::ViewOwners;
 
 /// Maximum length of a URI in a message, in bytes.
-const SHOWN: usize = 200;
+const MAX_SHOWN_URI_BYTES: usize = 200;
 
 /// State of one plugin's files in the reloader.
 #[derive(Clone, Debug, Default)]
@@ -43,13 +43,13 @@ pub struct PluginCandidate {
 /// a view of its own plugin or none.
 pub fn assemble(entries: &BTreeMap<String, PluginCandidate>, complete: bool) -> Snapshot {
     let mut snapshot = Snapshot { complete, ..Snapshot::default() };
-    let mut overlaps = overlaps(
+    let mut overlaps = find_overlaps(
         entries
             .values()
             .filter_map(|entry| entry.plugin.as_ref())
-            .map(|plugin| (plugin.id.as_str(), &plugin.terms.places)),
+            .map(|plugin| (plugin.id.as_str(), &plugin.terms.mount_plan)),
     );
-    let views = ViewOwners::of(entries.keys());
+    let views = ViewOwners::new(entries.keys());
     for (id, entry) in entries {
         let mut report = PluginReport {
             status: match (&entry.plugin, &entry.problem) {
@@ -67,15 +67,15 @@ pub fn assemble(entries: &BTreeMap<String, PluginCandidate>, complete: bool) -> 
             resources: Vec::new(),
             skills: Vec::new(),
             templates: Vec::new(),
-            grant: entry.plugin.as_ref().map(|plugin| granted(&plugin.terms)),
-            made_from: entry.plugin.as_ref().map(|plugin| made_from(plugin)),
+            grant: entry.plugin.as_ref().map(|plugin| grant_report(&plugin.terms)),
+            source_digests: entry.plugin.as_ref().map(|plugin| made_from(plugin)),
         };
-        let MountOverlaps { refused, remarks } = overlaps.remove(id.as_str()).unwrap_or_default();
+        let MountOverlaps { refusal: refused, remarks } = overlaps.remove(id.as_str()).unwrap_or_default();
         if let Some(why) = refused {
             report.status = PluginFileStatus::Refused;
             report.digest = None;
             report.about = None;
-            report.made_from = None;
+            report.source_digests = None;
             report.problems.push(why);
         } else if let Some(plugin) = &entry.plugin {
             report.problems.extend(remarks);
@@ -87,26 +87,28 @@ pub fn assemble(entries: &BTreeMap<String, PluginCandidate>, complete: bool) -> 
         }
         snapshot.plugins.insert(id.clone(), report);
     }
-    unlink(&mut snapshot);
-    let templates = snapshot.matching.iter().filter_map(|offer| offer.entry.template.as_deref());
-    snapshot.matcher = UriMatcher::of(templates);
+    unlink_unusable_views(&mut snapshot);
+    let templates = snapshot.match_order.iter().filter_map(|offer| offer.entry.template.as_deref());
+    snapshot.matcher = UriMatcher::new(templates);
     let uris = snapshot.resources.keys().chain(snapshot.files.keys()).map(String::as_str);
-    snapshot.spellings = UriSpellings::of(uris, snapshot.templates.keys().map(String::as_str));
+    snapshot.spellings = UriSpellings::new(uris, snapshot.templates.keys().map(String::as_str));
     snapshot
 }
 
-fn made_from(plugin: &Plugin) -> MadeFrom {
-    MadeFrom { component: plugin.digest(), grant: plugin.terms.grant }
+fn made_from(plugin: &Plugin) -> SourceDigests {
+    SourceDigests { component: plugin.digest(), grant: plugin.terms.grant_digest }
 }
 
 /// Returns the report of a plugin's terms.
-fn granted(terms: &PluginTerms) -> GrantReport {
-    let PluginContext { limits, permissions, config, secrets, .. } = &terms.environment;
-    let carried =
-        secrets.secrets().iter().filter_map(|secret| Some(format!("{} as {}", secret.name, secret.carried.as_ref()?)));
+fn grant_report(terms: &PluginTerms) -> GrantReport {
+    let PluginContext { limits, permissions, config, secrets, .. } = &terms.context;
+    let carried = secrets
+        .secrets()
+        .iter()
+        .filter_map(|secret| Some(format!("{} as {}", secret.name, secret.credential_rule.as_ref()?)));
     let tools =
-        terms.tools.iter().map(|(name, tool)| (name, tool.environment.limits.unlike(limits).collect::<Vec<_>>()));
-    let hidden = terms.shown.iter().filter(|(_, shown)| shown.hidden);
+        terms.tools.iter().map(|(name, tool)| (name, tool.context.limits.differences_from(limits).collect::<Vec<_>>()));
+    let hidden = terms.tool_overrides.iter().filter(|(_, shown)| shown.hidden);
     GrantReport {
         prefix: terms.prefix.clone(),
         limits: limits.clone(),
@@ -117,7 +119,7 @@ fn granted(terms: &PluginTerms) -> GrantReport {
         hidden: hidden.map(|(name, _)| name.clone()).collect(),
         rate_limit: terms.rate_limit,
         permissions: permissions.clone(),
-        secrets: secrets.names(),
+        secrets: secrets.available_names(),
         credentials: carried.collect(),
         config: config.keys().cloned().collect(),
     }
@@ -133,14 +135,14 @@ fn add_tools(tools: &mut BTreeMap<String, Arc<ToolOffer>>, plugin: &Arc<Plugin>,
                 "tool {name:?} is not offered: plugin {:?} already has a tool with this name; add prefix = \"{}\" to \
                  {}.toml",
                 first.plugin.id,
-                prefix_for(&plugin.id),
+                suggest_prefix(&plugin.id),
                 plugin.id,
             ));
         } else {
             report.tools.push(name.clone());
             let tool = Arc::clone(tool);
             let offer = ToolOffer { tool, definition: Arc::clone(definition), plugin: Arc::clone(plugin) };
-            report.asks.extend(offer.asks().map(|asks| (name.clone(), asks)));
+            report.asks.extend(offer.approval_policy().map(|asks| (name.clone(), asks)));
             tools.insert(name, Arc::new(offer));
         }
     }
@@ -164,7 +166,7 @@ fn add_prompts(prompts: &mut BTreeMap<String, Arc<PromptOffer>>, plugin: &Arc<Pl
                 format!(
                     "plugin {:?} already has a prompt with this name; add prefix = \"{}\" to {}.toml",
                     first.plugin.id,
-                    prefix_for(&plugin.id),
+                    suggest_prefix(&plugin.id),
                     plugin.id,
                 )
             };
@@ -180,7 +182,7 @@ fn add_prompts(prompts: &mut BTreeMap<String, Arc<PromptOffer>>, plugin: &Arc<Pl
 
 /// Adds the resources and templates of a plugin. `views` has the owners of views.
 fn add_resources(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, views: &ViewOwners<'_>, report: &mut PluginReport) {
-    let foreign = |uri: &str| views.other_than(&plugin.id, uri);
+    let foreign = |uri: &str| views.other_owner(&plugin.id, uri);
     for GrantedResource { entry, file } in &plugin.resources {
         let uri = entry.resource.uri.clone();
         if let Some(other) = foreign(&uri) {
@@ -211,7 +213,7 @@ fn add_resources(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, views: &ViewOwne
             report.templates.push(text.clone());
             let (entry, plugin) = (Arc::clone(entry), Arc::clone(plugin));
             let offer = Arc::new(ResourceOffer { entry, plugin, file: None });
-            snapshot.matching.push(Arc::clone(&offer));
+            snapshot.match_order.push(Arc::clone(&offer));
             snapshot.templates.insert(text, offer);
         }
     }
@@ -239,7 +241,7 @@ fn add_skills(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, report: &mut Plugin
 /// Removes from each tool a view that it cannot use, because the view is not listed or belongs to
 /// another plugin: a view receives the tool's results. Only listed resources count, not templates:
 /// a listed URI is found quickly, regardless of the number of resources.
-fn unlink(snapshot: &mut Snapshot) {
+fn unlink_unusable_views(snapshot: &mut Snapshot) {
     let mut without = Vec::new();
     for (name, offer) in &snapshot.tools {
         let Some(uri) = offer.definition.view() else { continue };
@@ -248,7 +250,10 @@ fn unlink(snapshot: &mut Snapshot) {
             Some(view) => format!("it belongs to plugin {:?}", view.plugin.id),
             None => "no resource with this URI is listed".to_owned(),
         };
-        without.push((name.clone(), format!("tool {name:?} is shown without its view {:?}: {why}", line(uri, SHOWN))));
+        without.push((
+            name.clone(),
+            format!("tool {name:?} is shown without its view {:?}: {why}", clean_line(uri, MAX_SHOWN_URI_BYTES)),
+        ));
     }
     for (name, why) in without {
         let Some(offer) = snapshot.tools.get(&name) else { continue };
@@ -267,10 +272,10 @@ mod tests {
     use toolbay_model::{ComponentDescription, PromptDefinition, ResourceDefinition};
 
     use super::*;
+    use crate::match_budget::MatchBudget;
     use crate::offer::tests::{definition, plugin};
     use crate::plain_files::PlainFiles;
     use crate::resource_entry::tests::definition as resource;
-    use crate::steps::MatchBudget;
     use crate::text_prompt::TextPrompt;
 
     fn entry(id: &str, prefix: Option<&str>, tools: &[&str]) -> (String, PluginCandidate) {
@@ -397,7 +402,7 @@ mod tests {
         ];
         let snapshot = assemble(&entries.into(), true);
         let found = |uri: &str| {
-            let offer = snapshot.resource(uri, &mut MatchBudget::new(MatchBudget::URI)).unwrap()?;
+            let offer = snapshot.find_resource(uri, &mut MatchBudget::new(MatchBudget::PER_URI)).unwrap()?;
             Some((offer.plugin.id.as_str(), offer.resource().uri.as_str()))
         };
         assert_eq!(found("x://1"), Some(("b", "x://1")));

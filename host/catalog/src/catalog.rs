@@ -17,23 +17,23 @@ pub struct Catalog {
 #[derive(Debug)]
 pub struct CatalogPublisher {
     snapshots: watch::Sender<Arc<Snapshot>>,
-    witnesses: Vec<Arc<dyn PublishListener>>,
+    listeners: Vec<Arc<dyn PublishListener>>,
 }
 
 /// Listener for published snapshots. Its methods must not block.
 pub trait PublishListener: Debug + Send + Sync {
     /// Called before `next` replaces `previous`. No reader can observe `next` yet.
-    fn publishing(&self, _previous: &Snapshot, _next: &Snapshot) {}
+    fn before_publish(&self, _previous: &Snapshot, _next: &Snapshot) {}
 
     /// Called after a publication, with the URIs of resources that are files and were changed,
     /// added or removed. The published snapshot already has their current state.
-    fn updated(&self, _uris: &[String]) {}
+    fn resources_updated(&self, _uris: &[String]) {}
 }
 
 /// Creates an empty catalog and its publisher.
 pub fn channel() -> (CatalogPublisher, Catalog) {
     let (sender, receiver) = watch::channel(Arc::default());
-    (CatalogPublisher { snapshots: sender, witnesses: Vec::new() }, Catalog { snapshots: receiver })
+    (CatalogPublisher { snapshots: sender, listeners: Vec::new() }, Catalog { snapshots: receiver })
 }
 
 impl Catalog {
@@ -57,26 +57,26 @@ impl Catalog {
 impl CatalogPublisher {
     /// Adds a listener for published snapshots.
     #[must_use]
-    pub fn witnessed(mut self, witness: Arc<dyn PublishListener>) -> Self {
-        self.witnesses.push(witness);
+    pub fn with_listener(mut self, witness: Arc<dyn PublishListener>) -> Self {
+        self.listeners.push(witness);
         self
     }
 
-    /// Publishes `next` and sets its `generation` and `listing`.
+    /// Publishes `next` and sets its `generation` and `list_generation`.
     ///
     /// Returns whether the result of a list method has changed.
     pub fn publish(&self, mut next: Snapshot) -> bool {
         let previous = Arc::clone(&self.snapshots.borrow());
-        let changed = !previous.lists_the_same(&next);
+        let changed = !previous.has_same_lists(&next);
         next.generation = previous.generation + 1;
-        next.listing = previous.listing + u64::from(changed);
-        for witness in &self.witnesses {
-            witness.publishing(&previous, &next);
+        next.list_generation = previous.list_generation + u64::from(changed);
+        for witness in &self.listeners {
+            witness.before_publish(&previous, &next);
         }
-        let updated = next.updated_since(&previous);
+        let updated = next.updated_files_since(&previous);
         self.snapshots.send_replace(Arc::new(next));
         if !updated.is_empty() {
-            self.witnesses.iter().for_each(|witness| witness.updated(&updated));
+            self.listeners.iter().for_each(|witness| witness.resources_updated(&updated));
         }
         changed
     }
@@ -93,6 +93,6 @@ mod tests {
         assert!(!publisher.publish(snapshot(&[])));
         assert!(publisher.publish(snapshot(&["a"])));
         assert!(!publisher.publish(snapshot(&["a"])), "another plugin with the same tools");
-        assert_eq!((catalog.snapshot().generation, catalog.snapshot().listing), (3, 1));
+        assert_eq!((catalog.snapshot().generation, catalog.snapshot().list_generation), (3, 1));
     }
 }

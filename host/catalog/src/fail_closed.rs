@@ -7,10 +7,10 @@ use std::path::Path;
 use bytesize::ByteSize;
 use toolbay_model::{ArgumentCheck, Limits};
 
-use crate::approve::ApprovalSetting;
-use crate::bounds::tests::SMALL;
+use crate::approval::ApprovalSetting;
+use crate::description_limits::tests::SMALL;
 use crate::grant::{Grant, ToolGrant};
-use crate::rules::LoadPolicy;
+use crate::load_policy::LoadPolicy;
 
 /// A grant with every key.
 const COMPLETE: &str = r#"
@@ -139,14 +139,14 @@ fn rules() -> LoadPolicy {
     LoadPolicy {
         limits: Limits::DEFAULT,
         ceiling: Limits::CEILING,
-        describe: Limits::DEFAULT,
+        describe_limits: Limits::DEFAULT,
         rate_limit: None,
         approve: ApprovalSetting::Never,
-        component: ByteSize::mib(1),
-        guarded: Vec::new(),
-        bounds: SMALL,
-        reach: None,
-        writable: None,
+        max_component_size: ByteSize::mib(1),
+        guarded_paths: Vec::new(),
+        description_limits: SMALL,
+        reachable_files: None,
+        writable_paths: None,
     }
 }
 
@@ -193,9 +193,9 @@ fn assert_within(one: &Grant, other: &Grant, context: &str) {
         let tool = |grant: &Grant| grant.tools.get(name).unwrap_or(&unset).clone();
         let is_shown = |grant: &Grant| !tool(grant).hidden && grant.offers(name);
         assert!(is_shown(other) || !is_shown(one), "{context}: {name} is shown");
-        let [here, there] = [one, other].map(|grant| grant.approvals(rules.approve).of(name));
+        let [here, there] = [one, other].map(|grant| grant.approvals(rules.approve).setting_for(name));
         assert!(asks_as_often(here, there), "{context}: {name} {here:?} {there:?}");
-        let own = |grant: &Grant| limits(grant).with(&tool(grant).limits.patch(), &rules.ceiling).0;
+        let own = |grant: &Grant| limits(grant).with(&tool(grant).limits.to_patch(), &rules.ceiling).0;
         for (here, there) in own(one).amounts().zip(own(other).amounts()) {
             assert!(here.1 <= there.1, "{context}: {name} {here:?} {there:?}");
         }
@@ -234,7 +234,7 @@ fn at_once(text: &str, in_force: &Grant) -> Option<Grant> {
     let kept = |grant: &Grant| (grant.prefix.clone(), grant.component, grant.config.clone());
     assert_eq!(kept(&both), kept(in_force), "{text}");
     // A second application changes nothing.
-    assert!(rules().intersection(&new, &both, &tools).says_the_same_as(&both), "{text}");
+    assert!(rules().intersection(&new, &both, &tools).is_equivalent_to(&both), "{text}");
     Some(both)
 }
 
@@ -287,7 +287,7 @@ fn a_grant_that_ends_early_gives_nothing_and_lifts_nothing() {
         }
     }
     assert!(valid > 100, "{valid}");
-    assert!(at_once(COMPLETE, &whole).unwrap().says_the_same_as(&whole), "all of it is there");
+    assert!(at_once(COMPLETE, &whole).unwrap().is_equivalent_to(&whole), "all of it is there");
 }
 
 #[test]

@@ -12,10 +12,10 @@ use serde_json::Map;
 use toolbay_model::text::clean;
 use toolbay_model::{CallError, Digest, EmbeddedResource, Limit, ListedResource, ResourceContent, ResourceItem};
 
-use crate::beneath::open_file;
+use crate::file_stamp::FileStamp;
 use crate::media_type;
+use crate::openat_beneath::open_file;
 use crate::resource_entry::ResourceEntry;
-use crate::stamp::FileStamp;
 use crate::{uri, view};
 
 /// Resource that is a file next to the plugins, or a file of a skill.
@@ -38,7 +38,7 @@ enum FileSource {
         stamp: FileStamp,
     },
     /// File of a skill, as it was when it was loaded.
-    Kept { digest: Digest, size: u64, content: ResourceContent },
+    InMemory { digest: Digest, size: u64, content: ResourceContent },
 }
 
 /// Equal if the file is the same and has not changed.
@@ -48,7 +48,7 @@ impl PartialEq for FileResource {
             (FileSource::File { path, stamp, .. }, FileSource::File { path: other, stamp: changed, .. }) => {
                 path == other && stamp == changed
             }
-            (FileSource::Kept { digest, .. }, FileSource::Kept { digest: other, .. }) => digest == other,
+            (FileSource::InMemory { digest, .. }, FileSource::InMemory { digest: other, .. }) => digest == other,
             _ => false,
         };
         same && self.entry.resource == other.entry.resource
@@ -64,20 +64,20 @@ impl FileResource {
     pub(crate) fn new(id: &str, root: &Arc<OwnedFd>, path: &str, stamp: FileStamp) -> Result<Self, String> {
         let view = view_path(path);
         let uri = match view {
-            Some(path) => uri::of_view(id, path.split('/')),
-            None => uri::of_file(id, path.split('/')),
+            Some(path) => uri::for_view(id, path.split('/')),
+            None => uri::for_file(id, path.split('/')),
         };
         uri::check(&uri)?;
-        let mime_type = view.map(|_| view::MIME_TYPE).or_else(|| media_type::of(path));
+        let mime_type = view.map(|_| view::MIME_TYPE).or_else(|| media_type::from_file_name(path));
         // Neither size nor date is listed, so that a change of the file does not change the list.
-        let entry = Arc::new(ResourceEntry::of_file(listed(uri, path, mime_type)));
+        let entry = Arc::new(ResourceEntry::from_file(listed_resource(uri, path, mime_type)));
         Ok(Self { entry, source: FileSource::File { root: Arc::clone(root), path: path.into(), stamp } })
     }
 
     /// Creates the resource for a file of a skill. Clients receive these bytes unchanged: as text
     /// only if cleaning would not change them. `name` and `description` are listed for clients, and
     /// `path` determines the MIME type.
-    pub(crate) fn kept(
+    pub(crate) fn from_skill(
         uri: String,
         path: &str,
         name: &str,
@@ -86,16 +86,16 @@ impl FileResource {
         bytes: Vec<u8>,
     ) -> Self {
         let size = bytes.len() as u64;
-        let mime_type = media_type::of(path);
-        let resource = ListedResource { description, size: Some(size), ..listed(uri, name, mime_type) };
-        let entry = Arc::new(ResourceEntry::of_file(resource));
-        Self { entry, source: FileSource::Kept { digest, size, content: verbatim(bytes, mime_type) } }
+        let mime_type = media_type::from_file_name(path);
+        let resource = ListedResource { description, size: Some(size), ..listed_resource(uri, name, mime_type) };
+        let entry = Arc::new(ResourceEntry::from_file(resource));
+        Self { entry, source: FileSource::InMemory { digest, size, content: to_verbatim_content(bytes, mime_type) } }
     }
 
     /// Returns the digest and the size of a file of a skill.
-    pub(crate) fn identity(&self) -> Option<(Digest, u64)> {
+    pub(crate) fn skill_identity(&self) -> Option<(Digest, u64)> {
         match &self.source {
-            FileSource::Kept { digest, size, .. } => Some((*digest, *size)),
+            FileSource::InMemory { digest, size, .. } => Some((*digest, *size)),
             FileSource::File { .. } => None,
         }
     }
@@ -111,8 +111,8 @@ impl FileResource {
         let limit = CallError::Limit { limit: Limit::Output(most), tool: None };
         let failed = |error: io::Error| CallError::Failed(format!("the file cannot be read: {}", error.kind()));
         let (root, path) = match &self.source {
-            FileSource::Kept { size, .. } if *size > most.as_u64() => return Err(limit),
-            FileSource::Kept { content, .. } => return Ok(Some(self.item(content.clone()))),
+            FileSource::InMemory { size, .. } if *size > most.as_u64() => return Err(limit),
+            FileSource::InMemory { content, .. } => return Ok(Some(self.to_item(content.clone()))),
             FileSource::File { root, path, .. } => (root, path),
         };
         let file = match open_file(root.as_fd(), path) {
@@ -134,10 +134,10 @@ impl FileResource {
         if bytes.len() as u64 > bound {
             return Err(limit);
         }
-        Ok(Some(self.item(content(bytes, self.entry.resource.mime_type.as_deref()))))
+        Ok(Some(self.to_item(to_cleaned_content(bytes, self.entry.resource.mime_type.as_deref()))))
     }
 
-    fn item(&self, content: ResourceContent) -> ResourceItem {
+    fn to_item(&self, content: ResourceContent) -> ResourceItem {
         let ListedResource { uri, mime_type, .. } = &*self.entry.resource;
         let resource = EmbeddedResource { uri: uri.clone(), mime_type: mime_type.clone(), content };
         ResourceItem { resource, meta: Map::new() }
@@ -145,7 +145,7 @@ impl FileResource {
 }
 
 /// Creates the list entry of a file or a folder.
-pub(crate) fn listed(uri: String, name: &str, mime_type: Option<&str>) -> ListedResource {
+pub(crate) fn listed_resource(uri: String, name: &str, mime_type: Option<&str>) -> ListedResource {
     ListedResource {
         uri,
         name: clean(&name.replace(char::is_control, " ")).into_owned(),
@@ -163,12 +163,12 @@ pub(crate) fn listed(uri: String, name: &str, mime_type: Option<&str>) -> Listed
 
 /// Converts bytes to unchanged text, if the type allows text and cleaning would not change it.
 /// Otherwise returns the bytes.
-fn verbatim(bytes: Vec<u8>, mime_type: Option<&str>) -> ResourceContent {
+fn to_verbatim_content(bytes: Vec<u8>, mime_type: Option<&str>) -> ResourceContent {
     if !media_type::is_text(mime_type) {
         return ResourceContent::Blob(bytes.into());
     }
     match String::from_utf8(bytes) {
-        Ok(text) if is_plain(&text) => ResourceContent::Text(text),
+        Ok(text) if is_clean(&text) => ResourceContent::Text(text),
         Ok(text) => ResourceContent::Blob(text.into_bytes().into()),
         Err(error) => ResourceContent::Blob(error.into_bytes().into()),
     }
@@ -176,7 +176,7 @@ fn verbatim(bytes: Vec<u8>, mime_type: Option<&str>) -> ResourceContent {
 
 /// Returns whether cleaning leaves a text unchanged, except for line endings and a byte order mark
 /// at the start.
-pub(crate) fn is_plain(text: &str) -> bool {
+pub(crate) fn is_clean(text: &str) -> bool {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.split_inclusive('\n').map(|line| line.strip_suffix("\r\n").unwrap_or(line));
     lines.all(|line| matches!(clean(line), Cow::Borrowed(_)))
@@ -191,7 +191,7 @@ fn view_path(path: &str) -> Option<&str> {
 
 /// Converts bytes to cleaned text, if the type allows text and the bytes are text. Otherwise
 /// returns the bytes.
-fn content(bytes: Vec<u8>, mime_type: Option<&str>) -> ResourceContent {
+fn to_cleaned_content(bytes: Vec<u8>, mime_type: Option<&str>) -> ResourceContent {
     if !media_type::is_text(mime_type) || bytes.contains(&0) {
         return ResourceContent::Blob(bytes.into());
     }
@@ -208,8 +208,8 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::beneath::open_root;
-    use crate::tree::{TreeKind, scan};
+    use crate::openat_beneath::open_root;
+    use crate::plain_tree::{TreeKind, scan};
 
     fn resource(folder: &Path, path: &str) -> FileResource {
         let tree = scan(folder, TreeKind::Resources, 100).unwrap();
@@ -236,7 +236,10 @@ mod tests {
                 Some(text) => ResourceContent::Text(text.into()),
                 None => ResourceContent::Blob(bytes::Bytes::copy_from_slice(bytes)),
             };
-            assert_eq!((item.resource.content, item.resource.mime_type.as_deref()), (expected, media_type::of(name)));
+            assert_eq!(
+                (item.resource.content, item.resource.mime_type.as_deref()),
+                (expected, media_type::from_file_name(name))
+            );
             assert_eq!(item.resource.uri, format!("toolbay://docs/{name}"));
         }
     }
@@ -285,7 +288,8 @@ mod tests {
             let file = resource(dir.path(), path);
             let listed = &file.entry.resource;
             assert_eq!(listed.uri, uri);
-            let expected = if uri.starts_with("ui:") { Some(view::MIME_TYPE) } else { media_type::of(path) };
+            let expected =
+                if uri.starts_with("ui:") { Some(view::MIME_TYPE) } else { media_type::from_file_name(path) };
             assert_eq!(listed.mime_type.as_deref(), expected);
             let item = file.read(ByteSize::kib(1)).unwrap().unwrap();
             assert_eq!(item.resource.content, ResourceContent::Text("<!doctype html>".into()));
@@ -308,8 +312,8 @@ mod tests {
     fn a_file_of_a_skill_is_what_its_digest_is_of() {
         let kept = |path: &str, bytes: &[u8]| {
             let uri = format!("skill://pdf/{path}");
-            let file = FileResource::kept(uri, path, path, None, Digest::new([7; 32]), bytes.to_vec());
-            let identity = file.identity();
+            let file = FileResource::from_skill(uri, path, path, None, Digest::new([7; 32]), bytes.to_vec());
+            let identity = file.skill_identity();
             assert_eq!(identity, Some((Digest::new([7; 32]), bytes.len() as u64)));
             file.read(ByteSize::b(bytes.len() as u64)).unwrap().unwrap().resource.content
         };
@@ -333,7 +337,7 @@ mod tests {
         }
         assert!(matches!(kept("a.md", b"\xff"), ResourceContent::Blob(_)));
         assert!(matches!(kept("a.png", b"text"), ResourceContent::Blob(_)));
-        let file = FileResource::kept("skill://pdf/a".into(), "a", "a", None, Digest::new([7; 32]), vec![0; 10]);
+        let file = FileResource::from_skill("skill://pdf/a".into(), "a", "a", None, Digest::new([7; 32]), vec![0; 10]);
         let limit = CallError::Limit { limit: Limit::Output(ByteSize::b(9)), tool: None };
         assert_eq!(file.read(ByteSize::b(9)).unwrap_err(), limit);
     }

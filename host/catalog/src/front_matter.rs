@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_saphyr::Options;
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 
 /// Maximum length of a parser message, in bytes.
-const SAID: usize = 300;
+const MAX_MESSAGE_BYTES: usize = 300;
 
 /// Maximum number of keys that a remark names.
-const NAMED: usize = 5;
+const MAX_SHOWN_KEYS: usize = 5;
 
 /// Maximum length of a key in a remark, in bytes.
-const SHOWN: usize = 64;
+const MAX_SHOWN_KEY_BYTES: usize = 64;
 
 /// Front matter of a prompt.
 #[derive(Debug, Default, Deserialize)]
@@ -52,29 +52,32 @@ impl FrontMatter {
     /// # Errors
     ///
     /// Returns the number of the invalid line, and the reason.
-    pub(crate) fn of(text: &str) -> Result<(Self, &str), (u64, String)> {
-        match split(text)? {
+    pub(crate) fn parse(text: &str) -> Result<(Self, &str), (u64, String)> {
+        match split_front_matter(text)? {
             (Some(yaml), body) if !yaml.trim().is_empty() => {
-                Ok((parse(yaml, serde_saphyr::options! { with_snippet: false })?, body))
+                Ok((parse_yaml(yaml, serde_saphyr::options! { with_snippet: false })?, body))
             }
             (_, body) => Ok((Self::default(), body)),
         }
     }
 
     /// Returns a remark about the keys that Toolbay does not support, if there are any.
-    pub(crate) fn unknown(&self) -> Option<String> {
+    pub(crate) fn unknown_keys_remark(&self) -> Option<String> {
         let arguments = self.arguments.iter().flatten();
         let arguments = arguments.flat_map(|argument| argument.other.keys().map(|key| format!("arguments.{key}")));
         let mut keys: Vec<String> = self.other.keys().cloned().chain(arguments).collect();
         keys.sort_unstable();
         keys.dedup();
-        let named: Vec<String> = keys.iter().take(NAMED).map(|key| format!("`{}`", line(key, SHOWN))).collect();
+        let named: Vec<String> =
+            keys.iter().take(MAX_SHOWN_KEYS).map(|key| format!("`{}`", clean_line(key, MAX_SHOWN_KEY_BYTES))).collect();
         match keys.len() {
             0 => None,
             1 => Some(format!("the key {} is unknown and has no effect", named.join(""))),
-            n if n > NAMED => {
-                Some(format!("the keys {} and {} more are unknown and have no effect", named.join(", "), n - NAMED))
-            }
+            n if n > MAX_SHOWN_KEYS => Some(format!(
+                "the keys {} and {} more are unknown and have no effect",
+                named.join(", "),
+                n - MAX_SHOWN_KEYS
+            )),
             _ => Some(format!("the keys {} are unknown and have no effect", named.join(", "))),
         }
     }
@@ -85,7 +88,7 @@ impl FrontMatter {
 /// # Errors
 ///
 /// Returns the number of the invalid line, and the reason.
-pub(crate) fn split(text: &str) -> Result<(Option<&str>, &str), (u64, String)> {
+pub(crate) fn split_front_matter(text: &str) -> Result<(Option<&str>, &str), (u64, String)> {
     // Some editors begin files with a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.split_inclusive('\n');
@@ -106,18 +109,18 @@ pub(crate) fn split(text: &str) -> Result<(Option<&str>, &str), (u64, String)> {
 /// # Errors
 ///
 /// Returns the number of the invalid line, and the reason.
-pub(crate) fn parse<T: DeserializeOwned>(yaml: &str, options: Options) -> Result<T, (u64, String)> {
+pub(crate) fn parse_yaml<T: DeserializeOwned>(yaml: &str, options: Options) -> Result<T, (u64, String)> {
     serde_saphyr::from_str_with_options(yaml, options).map_err(|error| {
         let at = error.location().map_or(0, |location| location.line());
         let said = error.without_snippet().to_string();
         // The caller already prints the position in front of the message.
         let said = said.split(" at line ").next().unwrap_or_default().lines().next().unwrap_or_default();
-        (at + 1, line(&in_words(said), SAID))
+        (at + 1, clean_line(&reword_error(said), MAX_MESSAGE_BYTES))
     })
 }
 
 /// Rewrites an error of the YAML library for readers who do not know the library.
-fn in_words(said: &str) -> String {
+fn reword_error(said: &str) -> String {
     let known = [
         ("expected string scalar", "a text was expected here"),
         ("expected sequence start", "a list was expected here"),
@@ -145,14 +148,14 @@ mod tests {
 
     #[test]
     fn a_file_with_and_without_front_matter() {
-        let (matter, body) = FrontMatter::of("---\ntitle: A\n---\nBody\n---\nmore").unwrap();
+        let (matter, body) = FrontMatter::parse("---\ntitle: A\n---\nBody\n---\nmore").unwrap();
         assert_eq!((matter.title.as_deref(), body), (Some("A"), "Body\n---\nmore"));
-        let (matter, body) = FrontMatter::of("\u{feff}---\r\ntitle: \"A: b\"\r\n---\r\nBody").unwrap();
+        let (matter, body) = FrontMatter::parse("\u{feff}---\r\ntitle: \"A: b\"\r\n---\r\nBody").unwrap();
         assert_eq!((matter.title.as_deref(), body), (Some("A: b"), "Body"));
         for (text, body) in
             [("Body", "Body"), ("", ""), ("---\n---\nBody", "Body"), ("---\n\n---", ""), ("----\na", "----\na")]
         {
-            let (matter, rest) = FrontMatter::of(text).unwrap();
+            let (matter, rest) = FrontMatter::parse(text).unwrap();
             assert!(matter.title.is_none() && matter.arguments.is_none(), "{text}");
             assert_eq!(rest, body, "{text}");
         }
@@ -161,7 +164,7 @@ mod tests {
     #[test]
     fn arguments_are_a_list() {
         let text = "---\ndescription: >\n  Reviews\n  code.\narguments:\n  - name: code\n    required: true\n  - name: language\n    title: Language\n    description: Of the code\n---\n";
-        let (matter, _) = FrontMatter::of(text).unwrap();
+        let (matter, _) = FrontMatter::parse(text).unwrap();
         assert_eq!(matter.description.as_deref(), Some("Reviews code.\n"));
         let arguments = matter.arguments.unwrap();
         assert_eq!((arguments[0].name.as_str(), arguments[0].required), ("code", Some(true)));
@@ -192,7 +195,7 @@ mod tests {
         let said: Vec<String> = texts
             .iter()
             .map(|text| {
-                let (line, why) = FrontMatter::of(text).unwrap_err();
+                let (line, why) = FrontMatter::parse(text).unwrap_err();
                 format!("{line}: {why}")
             })
             .collect();
@@ -213,7 +216,7 @@ mod tests {
 
     #[test]
     fn keys_of_other_programs_are_named() {
-        let said = |text: &str| FrontMatter::of(text).unwrap().0.unknown();
+        let said = |text: &str| FrontMatter::parse(text).unwrap().0.unknown_keys_remark();
         assert_eq!(said("---\ntitle: A\n---\n"), None);
         assert_eq!(said("---\nmode: a\n---\n").unwrap(), "the key `mode` is unknown and has no effect");
         assert_eq!(

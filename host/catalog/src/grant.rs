@@ -24,13 +24,13 @@ use toolbay_secrets::{FixedSecrets, SecretVault};
 use toolbay_settings::toml_file;
 
 use self::secret::SecretTable;
-use crate::approve::{ApprovalSetting, ToolApprovals};
+use crate::approval::{ApprovalSetting, ToolApprovals};
 use crate::input_schema::InputSchema;
-use crate::offered::{ToolPattern, digest, patterns};
-use crate::separator::NameSeparator;
+use crate::name_separator::NameSeparator;
+use crate::tool_pattern::{ToolPattern, digest, patterns};
 
 /// Maximum length of a prefix, in bytes. A tool's full name is at most twice as long.
-const PREFIX: usize = 64;
+const MAX_PREFIX_BYTES: usize = 64;
 
 /// Parsed grant, `<plugin>.toml`. Its default is the grant of a plugin without a file: no
 /// permissions and default limits.
@@ -100,7 +100,7 @@ pub struct ToolGrant {
 
 impl ToolGrant {
     /// Returns the changes to the tool's definition.
-    pub fn shown(&self) -> ToolOverride {
+    pub fn to_override(&self) -> ToolOverride {
         ToolOverride {
             hidden: self.hidden,
             title: self.title.clone(),
@@ -164,7 +164,7 @@ pub struct ToolLimits {
 
 impl ToolLimits {
     /// Returns the keys that are set.
-    pub(crate) fn keys(&self) -> Vec<&'static str> {
+    pub(crate) fn set_keys(&self) -> Vec<&'static str> {
         let set = [
             ("fuel", self.fuel.is_some()),
             ("timeout", self.timeout.is_some()),
@@ -175,7 +175,7 @@ impl ToolLimits {
     }
 
     /// Returns the same keys as a patch.
-    pub fn patch(&self) -> LimitsPatch {
+    pub fn to_patch(&self) -> LimitsPatch {
         let Self { fuel, timeout, output, oversize } = self.clone();
         LimitsPatch { fuel, timeout, output, oversize, ..LimitsPatch::default() }
     }
@@ -204,21 +204,21 @@ impl Grant {
             keys.check().map_err(|why| format!("{name}: secrets.{secret}: {why}"))?;
         }
         grant.permissions.check().map_err(|why| format!("{name}: {why}"))?;
-        for (mount, line) in grant.permissions.mounts.iter_mut().zip(lines_of_mounts(text)) {
-            mount.place = format!("{name}:{line}");
-            mount.written = mem::take(&mut mount.host);
-            mount.host = folder.join(&mount.written);
+        for (mount, line) in grant.permissions.mounts.iter_mut().zip(mount_lines(text)) {
+            mount.source_location = format!("{name}:{line}");
+            mount.host_as_written = mem::take(&mut mount.host);
+            mount.host = folder.join(&mount.host_as_written);
             folder.clone_into(&mut mount.base);
         }
         Ok(grant)
     }
 
     /// Returns whether both grants have the same effect, regardless of the text of their files.
-    pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
+    pub(crate) fn is_equivalent_to(&self, other: &Self) -> bool {
         let comparable = |grant: &Self| {
             let mut grant = Self { digest: None, ..grant.clone() };
             for mount in &mut grant.permissions.mounts {
-                mount.place.clear();
+                mount.source_location.clear();
             }
             grant
         };
@@ -241,9 +241,9 @@ impl Grant {
     /// # Errors
     ///
     /// A secret is for a header that no request can have.
-    pub fn secrets(&self) -> Result<Vec<toolbay_secrets::SecretSpec>, String> {
+    pub fn secret_specs(&self) -> Result<Vec<toolbay_secrets::SecretSpec>, String> {
         let of = |(name, secret): (&String, &SecretTable)| {
-            secret.named(name).map_err(|why| format!("secrets.{name}: {why}"))
+            secret.to_spec(name).map_err(|why| format!("secrets.{name}: {why}"))
         };
         self.secrets.iter().map(of).collect()
     }
@@ -256,7 +256,7 @@ impl Grant {
     ///
     /// A secret is too short to redact or cannot be in a header, or the secrets together are too
     /// long.
-    pub fn kept(
+    pub fn build_secrets(
         &self,
         name: &str,
         folder: &Path,
@@ -283,7 +283,7 @@ impl Grant {
                 let text = match value {
                     toml::Value::String(text) => text.clone(),
                     toml::Value::Datetime(when) => when.to_string(),
-                    other => json(other).to_string(),
+                    other => to_json(other).to_string(),
                 };
                 (key.clone(), text)
             })
@@ -292,7 +292,7 @@ impl Grant {
 }
 
 /// Converts a value to JSON. Dates, infinities and NaN, which JSON does not have, become strings.
-fn json(value: &toml::Value) -> Value {
+fn to_json(value: &toml::Value) -> Value {
     match value {
         toml::Value::String(text) => text.clone().into(),
         toml::Value::Integer(number) => (*number).into(),
@@ -300,37 +300,37 @@ fn json(value: &toml::Value) -> Value {
         toml::Value::Float(number) => number.to_string().into(),
         toml::Value::Boolean(boolean) => (*boolean).into(),
         toml::Value::Datetime(when) => when.to_string().into(),
-        toml::Value::Array(values) => values.iter().map(json).collect(),
-        toml::Value::Table(values) => values.iter().map(|(key, value)| (key.clone(), json(value))).collect(),
+        toml::Value::Array(values) => values.iter().map(to_json).collect(),
+        toml::Value::Table(values) => values.iter().map(|(key, value)| (key.clone(), to_json(value))).collect(),
     }
 }
 
 /// Returns the line in which each mount names its folder. A missing folder is reported after the
 /// file was parsed, and the message still names the line.
-fn lines_of_mounts(text: &str) -> Vec<usize> {
+fn mount_lines(text: &str) -> Vec<usize> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct GuardedPaths {
-        permissions: MountPaths,
+    struct MountsOnlyGrant {
+        permissions: MountsOnlyPermissions,
     }
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct MountPaths {
-        mounts: Vec<MountSource>,
+    struct MountsOnlyPermissions {
+        mounts: Vec<MountHost>,
     }
     #[derive(Deserialize)]
-    struct MountSource {
+    struct MountHost {
         host: Spanned<IgnoredAny>,
     }
-    let places: GuardedPaths = toml_file::read(text).unwrap_or_default();
+    let places: MountsOnlyGrant = toml_file::parse_document(text).unwrap_or_default();
     places.permissions.mounts.iter().map(|mount| toml_file::position(text, mount.host.span().start).0).collect()
 }
 
 /// Parses a prefix that results in valid tool names.
 fn prefix<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let prefix = String::deserialize(deserializer)?;
-    if !is_name(&prefix) || prefix.len() > PREFIX {
-        let wrong = format_args!("{prefix:?} must have 1 to {PREFIX} characters of A-Z a-z 0-9 _ - .");
+    if !is_name(&prefix) || prefix.len() > MAX_PREFIX_BYTES {
+        let wrong = format_args!("{prefix:?} must have 1 to {MAX_PREFIX_BYTES} characters of A-Z a-z 0-9 _ - .");
         return Err(D::Error::custom(wrong));
     }
     if prefix.starts_with('.') || prefix.ends_with('.') {
@@ -342,9 +342,9 @@ fn prefix<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, 
 }
 
 /// Returns a valid prefix derived from the plugin's id, for messages that suggest one.
-pub(crate) fn prefix_for(id: &str) -> String {
+pub(crate) fn suggest_prefix(id: &str) -> String {
     let mut prefix: String = id.chars().map(|c| if is_name(c.encode_utf8(&mut [0; 4])) { c } else { '_' }).collect();
-    prefix.truncate(PREFIX);
+    prefix.truncate(MAX_PREFIX_BYTES);
     let prefix = prefix.trim_matches('.');
     if prefix.is_empty() { "other".to_owned() } else { prefix.to_owned() }
 }
@@ -386,18 +386,21 @@ mod tests {
         assert_eq!(grant.prefix.as_deref(), Some("acme"));
         assert_eq!(grant.limits.fuel, Some(1000));
         let mount = &grant.permissions.mounts[0];
-        assert_eq!((mount.host.as_path(), mount.written.as_path()), (Path::new("/plugins/data"), Path::new("data")));
-        assert_eq!(mount.place, "acme.toml:9");
+        assert_eq!(
+            (mount.host.as_path(), mount.host_as_written.as_path()),
+            (Path::new("/plugins/data"), Path::new("data"))
+        );
+        assert_eq!(mount.source_location, "acme.toml:9");
         let config = grant.config_values();
         assert_eq!(config["units"], "metric");
         assert_eq!(config["depth"], "3");
         let approvals = grant.approvals(ApprovalSetting::First);
         assert_eq!(
-            (approvals.of("erase"), approvals.of("look")),
+            (approvals.setting_for("erase"), approvals.setting_for("look")),
             (ApprovalSetting::Always, ApprovalSetting::Destructive)
         );
         assert_eq!(
-            Grant { approve: None, ..grant }.approvals(ApprovalSetting::First).of("look"),
+            Grant { approve: None, ..grant }.approvals(ApprovalSetting::First).setting_for("look"),
             ApprovalSetting::First
         );
     }
@@ -547,16 +550,16 @@ mod tests {
         let parsed = |more: &str| parse(&format!("{mount}{more}")).unwrap().permissions;
         let without = parsed("");
         let MountPermission { by, quota, .. } = &without.mounts[0];
-        assert_eq!((by, quota, without.mounts[0].most_entries(), without.scratch), (&None, &None, None, None));
+        assert_eq!((by, quota, without.mounts[0].max_entries(), without.scratch), (&None, &None, None, None));
         let with = parsed("by = \"caller\"\nquota = \"1MiB\"\nentries = 7\n[permissions.scratch]");
         let MountPermission { by, quota, .. } = &with.mounts[0];
         assert_eq!((by, quota), (&Some(MountScope::Caller), &Some(ByteSize::mib(1))));
-        assert_eq!(with.mounts[0].most_entries(), Some(7));
+        assert_eq!(with.mounts[0].max_entries(), Some(7));
         assert_eq!(
             with.scratch,
             Some(ScratchPermission { guest: "/tmp".to_owned(), size: ByteSize::mib(64), entries: 1000 })
         );
-        assert_eq!(parsed("quota = \"1MiB\"").mounts[0].most_entries(), Some(10_000));
+        assert_eq!(parsed("quota = \"1MiB\"").mounts[0].max_entries(), Some(10_000));
         let scratch = parsed("[permissions.scratch]\nguest = \"/s\"\nsize = \"1KiB\"\nentries = 2").scratch;
         assert_eq!(scratch, Some(ScratchPermission { guest: "/s".to_owned(), size: ByteSize::kib(1), entries: 2 }));
         let why = parse(&format!("{mount}[permissions.scratch]\nguest = \"/a/\"")).unwrap_err();
@@ -577,7 +580,7 @@ mod tests {
             (&long, &"_".repeat(64)),
         ];
         for (id, expected) in cases {
-            let prefix = prefix_for(id);
+            let prefix = suggest_prefix(id);
             assert_eq!(prefix, expected);
             assert_eq!(parse(&format!("prefix = {prefix:?}")).unwrap().prefix, Some(prefix));
         }

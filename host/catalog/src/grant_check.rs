@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use toolbay_model::Digest;
 use toolbay_settings::toml_file::nearest;
 
-use crate::contents::ComponentContents;
+use crate::component_contents::ComponentContents;
 use crate::grant::Grant;
-use crate::offered::ALGORITHM;
 use crate::plugin::tool_name;
+use crate::tool_pattern::DIGEST_PREFIX;
 
 impl Grant {
     /// Checks that the grant is for the component of the plugin `id` with this digest, and names
@@ -45,7 +45,7 @@ impl Grant {
     fn check_names(&self, digest: Digest, tools: &[String]) -> Result<(), String> {
         if let Some(pinned) = self.component.filter(|pinned| *pinned != digest) {
             return Err(format!(
-                "component: the grant is for the file with {ALGORITHM}{pinned}, and this one has {ALGORITHM}{digest}; if you \
+                "component: the grant is for the file with {DIGEST_PREFIX}{pinned}, and this one has {DIGEST_PREFIX}{digest}; if you \
                  trust it, change the grant"
             ));
         }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use toolbay_schema::{JsonSchema, PatternBudget};
 
-use crate::header;
+use crate::param_headers;
 
 /// Valid schema of a command's arguments.
 #[derive(Clone, Debug)]
@@ -21,8 +21,8 @@ impl InputSchema {
 
     fn new(value: &Value) -> Result<Self, String> {
         let text = value.to_string();
-        let schema = JsonSchema::compile_input(&text, &PatternBudget::of([text.as_str()]))?;
-        header::headers(schema.value())?;
+        let schema = JsonSchema::compile_input(&text, &PatternBudget::for_schemas([text.as_str()]))?;
+        param_headers::declared_headers(schema.value())?;
         Ok(Self(Arc::new(schema)))
     }
 }

@@ -16,12 +16,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use toolbay_model::Digest;
 
-use crate::folder::PluginFiles;
-use crate::stamp::FileStamp;
+use crate::file_stamp::FileStamp;
+use crate::plugin_folder::PluginFiles;
 
 /// Minimum time between the last change of a file and its read. The coarsest file system has a
 /// resolution of two seconds.
-const SETTLED: Duration = Duration::from_secs(3);
+const MIN_FILE_AGE: Duration = Duration::from_secs(3);
 
 /// Recorded component that was read.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -41,74 +41,75 @@ pub(crate) struct ComponentStamps {
 }
 
 impl ComponentStamps {
-    /// Returns the stamps of files that were read after `now`, and that had these stamps before and
+    /// Returns the stamps of files that were read after `current`, and that had these stamps before and
     /// after the read. Returns `None` if they do not identify the files, because a file changed too
     /// recently.
     pub(crate) fn new(component: FileStamp, wit: Option<FileStamp>, now: SystemTime) -> Option<Self> {
-        let settled = component.is_older(now, SETTLED) && wit.as_ref().is_none_or(|wit| wit.is_older(now, SETTLED));
+        let settled = component.is_older_than(now, MIN_FILE_AGE)
+            && wit.as_ref().is_none_or(|wit| wit.is_older_than(now, MIN_FILE_AGE));
         settled.then_some(Self { component, wit })
     }
 }
 
 /// Known components of one folder, during a server start.
 #[derive(Debug)]
-pub(crate) struct KnownFiles(Mutex<Option<KnownComponent>>);
+pub(crate) struct KnownFiles(Mutex<Option<KnownFileTables>>);
 
 #[derive(Debug, Default)]
-struct KnownComponent {
+struct KnownFileTables {
     /// Files as of the previous start, by plugin.
-    before: BTreeMap<String, KnownFile>,
+    previous: BTreeMap<String, KnownFile>,
     /// Files as of this start, by plugin.
-    now: BTreeMap<String, KnownFile>,
+    current: BTreeMap<String, KnownFile>,
 }
 
 impl Default for KnownFiles {
     fn default() -> Self {
-        Self(Mutex::new(Some(KnownComponent::default())))
+        Self(Mutex::new(Some(KnownFileTables::default())))
     }
 }
 
 impl KnownFiles {
     /// Loads the notes of the previous server.
-    pub(crate) fn recall(&self, notes: &str) {
+    pub(crate) fn load_notes(&self, notes: &str) {
         if let Some(known) = self.lock().as_mut() {
-            known.before = serde_json::from_str(notes).unwrap_or_default();
+            known.previous = serde_json::from_str(notes).unwrap_or_default();
         }
     }
 
     /// Returns the digest of a plugin's component, if these files are known and the component has
     /// at most `limit` bytes.
-    pub(crate) fn digest(&self, id: &str, files: &PluginFiles, limit: u64) -> Option<Digest> {
+    pub(crate) fn find_digest(&self, id: &str, files: &PluginFiles, limit: u64) -> Option<Digest> {
         let mut known = self.lock();
         let known = known.as_mut()?;
-        let file = known.before.get(id)?;
+        let file = known.previous.get(id)?;
         let same = files.component.as_ref() == Some(&file.component) && files.wit == file.wit;
         if !same || file.component.length > limit {
             return None;
         }
         let file = file.clone();
         let digest = file.digest;
-        known.now.insert(id.to_owned(), file);
+        known.current.insert(id.to_owned(), file);
         Some(digest)
     }
 
     /// Records a component that was read. Removes its record if there are no stamps.
-    pub(crate) fn note(&self, id: &str, stamps: Option<ComponentStamps>, digest: Digest) {
+    pub(crate) fn record(&self, id: &str, stamps: Option<ComponentStamps>, digest: Digest) {
         let mut known = self.lock();
         let Some(known) = known.as_mut() else { return };
         let file = stamps.map(|ComponentStamps { component, wit }| KnownFile { component, wit, digest });
-        known.now.remove(id);
-        known.now.extend(file.map(|file| (id.to_owned(), file)));
+        known.current.remove(id);
+        known.current.extend(file.map(|file| (id.to_owned(), file)));
     }
 
     /// Ends the start. Returns the notes for the next start, if they differ from those that were
     /// loaded. Files that are read later are not recorded.
     pub(crate) fn finish(&self) -> Option<Box<RawValue>> {
-        let KnownComponent { before, now } = self.lock().take()?;
+        let KnownFileTables { previous: before, current: now } = self.lock().take()?;
         if now == before { None } else { to_raw_value(&now).ok() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<KnownComponent>> {
+    fn lock(&self) -> MutexGuard<'_, Option<KnownFileTables>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -135,15 +136,15 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::read::read_stamped;
+    use crate::file_reader::read_source_with_stamps;
 
     /// Returns a time that is long enough after everything that the test has done.
     fn later() -> SystemTime {
-        SystemTime::now() + 2 * SETTLED
+        SystemTime::now() + 2 * MIN_FILE_AGE
     }
 
     fn stamp(path: &Path) -> FileStamp {
-        FileStamp::of(&fs::metadata(path).unwrap())
+        FileStamp::from_metadata(&fs::metadata(path).unwrap())
     }
 
     fn files(path: &Path) -> PluginFiles {
@@ -151,6 +152,7 @@ mod tests {
         PluginFiles {
             component: Some(stamp(path)),
             grant: None,
+            misnamed_grant: None,
             wit: beside.exists().then(|| stamp(&beside)),
             prompts: None,
             resources: None,
@@ -163,8 +165,8 @@ mod tests {
         let wit = path.with_extension("wit");
         let stamps = ComponentStamps::new(stamp(path), wit.exists().then(|| stamp(&wit)), later());
         let (first, second) = (KnownFiles::default(), KnownFiles::default());
-        first.note("a", stamps, DIGEST);
-        second.recall(first.finish().unwrap().get());
+        first.record("a", stamps, DIGEST);
+        second.load_notes(first.finish().unwrap().get());
         second
     }
 
@@ -182,9 +184,9 @@ mod tests {
     fn an_unchanged_file_is_known() {
         let (_dir, path) = component();
         let known = known(&path);
-        assert_eq!(known.digest("a", &files(&path), 2), None, "the limit is lower now");
-        assert_eq!(known.digest("b", &files(&path), 3), None);
-        assert_eq!(known.digest("a", &files(&path), 3), Some(DIGEST));
+        assert_eq!(known.find_digest("a", &files(&path), 2), None, "the limit is lower now");
+        assert_eq!(known.find_digest("b", &files(&path), 3), None);
+        assert_eq!(known.find_digest("a", &files(&path), 3), Some(DIGEST));
         assert!(known.finish().is_none(), "nothing is new");
     }
 
@@ -213,7 +215,7 @@ mod tests {
             change(&path);
             File::options().append(true).open(&path).unwrap().set_modified(before.modified().unwrap()).unwrap();
             assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before.modified().unwrap());
-            assert_eq!(known.digest("a", &files(&path), 9), None);
+            assert_eq!(known.find_digest("a", &files(&path), 9), None);
         }
     }
 
@@ -230,18 +232,18 @@ mod tests {
     #[test]
     fn a_file_that_has_just_changed_is_not_noted() {
         let (dir, path) = component();
-        assert!(read_stamped(&path, 9).unwrap().1.is_none());
+        assert!(read_source_with_stamps(&path, 9).unwrap().1.is_none());
         // It is not enough that the modification time is long ago.
-        let long_ago = SystemTime::now() - 100 * SETTLED;
+        let long_ago = SystemTime::now() - 100 * MIN_FILE_AGE;
         File::options().append(true).open(&path).unwrap().set_modified(long_ago).unwrap();
-        assert!(read_stamped(&path, 9).unwrap().1.is_none());
-        assert!(ComponentStamps::new(stamp(&path), None, SystemTime::now() + SETTLED / 2).is_none());
+        assert!(read_source_with_stamps(&path, 9).unwrap().1.is_none());
+        assert!(ComponentStamps::new(stamp(&path), None, SystemTime::now() + MIN_FILE_AGE / 2).is_none());
         assert!(ComponentStamps::new(stamp(&path), Some(stamp(&path)), SystemTime::now()).is_none());
         assert!(ComponentStamps::new(stamp(&path), None, later()).is_some());
         // The modification time is in the future.
         let path = dir.path().join("b.wasm");
         fs::write(&path, "one").unwrap();
-        File::options().append(true).open(&path).unwrap().set_modified(later() + SETTLED).unwrap();
+        File::options().append(true).open(&path).unwrap().set_modified(later() + MIN_FILE_AGE).unwrap();
         assert!(ComponentStamps::new(stamp(&path), None, later()).is_none());
     }
 
@@ -249,22 +251,22 @@ mod tests {
     fn what_is_no_longer_read_is_no_longer_noted() {
         let (_dir, path) = component();
         let known = known(&path);
-        known.digest("a", &files(&path), 3).unwrap();
-        known.note("a", None, DIGEST);
+        known.find_digest("a", &files(&path), 3).unwrap();
+        known.record("a", None, DIGEST);
         assert_eq!(known.finish().unwrap().get(), "{}");
         let damaged = KnownFiles::default();
-        damaged.recall("[1]");
-        assert_eq!(damaged.digest("a", &files(&path), 3), None);
+        damaged.load_notes("[1]");
+        assert_eq!(damaged.find_digest("a", &files(&path), 3), None);
     }
 
     #[test]
     fn what_is_read_after_the_start_is_not_kept() {
         let (_dir, path) = component();
         let known = known(&path);
-        known.note("b", ComponentStamps::new(stamp(&path), None, later()), DIGEST);
+        known.record("b", ComponentStamps::new(stamp(&path), None, later()), DIGEST);
         assert!(known.finish().unwrap().get().contains("\"b\""));
-        known.note("c", ComponentStamps::new(stamp(&path), None, later()), DIGEST);
+        known.record("c", ComponentStamps::new(stamp(&path), None, later()), DIGEST);
         assert!(known.finish().is_none());
-        assert_eq!(known.digest("a", &files(&path), 3), None);
+        assert_eq!(known.find_digest("a", &files(&path), 3), None);
     }
 }

@@ -12,31 +12,31 @@ pub enum LoadError {
     /// The file cannot be a plugin. The text says why, in one line.
     Refused(String),
     /// Loading failed for a reason that may pass without a change to the file. The load is retried.
-    Hindered(String),
+    Transient(String),
 }
 
 impl LoadError {
     /// Returns the reason, in one line.
-    pub fn why(&self) -> &str {
+    pub fn reason(&self) -> &str {
         match self {
             Self::Gone => "it no longer exists",
             Self::Incomplete => "the file is incomplete",
-            Self::Refused(why) | Self::Hindered(why) => why,
+            Self::Refused(why) | Self::Transient(why) => why,
         }
     }
 }
 
 /// Returns the load error for a plugin whose describe call failed.
-pub fn describe_failed(error: &CallError) -> LoadError {
+pub fn describe_load_error(error: &CallError) -> LoadError {
     let why = match error {
         // No grant key raises this limit.
-        CallError::Limit { limit, .. } => limit.while_described(),
+        CallError::Limit { limit, .. } => limit.message_without_key(),
         CallError::Trap { .. } => format!("it crashed: {error}"),
         CallError::InvalidArguments(text)
         | CallError::Failed(text)
         | CallError::InvalidOutput(text)
         | CallError::Internal(text) => text.clone(),
-        CallError::Denied { words, denied } => format!("{words} ({denied})"),
+        CallError::Denied { message: words, denial: denied } => format!("{words} ({denied})"),
         CallError::Incapable(_) => "a plugin cannot ask anything while it is loaded".to_owned(),
         CallError::Cancelled => "loading was cancelled".to_owned(),
     };
@@ -44,7 +44,7 @@ pub fn describe_failed(error: &CallError) -> LoadError {
     match error {
         // On a busy machine, a guest makes less progress before the deadline. The other limits do
         // not depend on the machine.
-        CallError::Limit { limit: Limit::Deadline(_), .. } | CallError::Internal(_) => LoadError::Hindered(why),
+        CallError::Limit { limit: Limit::Deadline(_), .. } | CallError::Internal(_) => LoadError::Transient(why),
         _ => LoadError::Refused(why),
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct PreviousVersion {
     /// True at a server start: a component that is known from the previous start need not be read.
     pub(crate) is_start: bool,
     /// Time since which the grant has been unchanged.
-    pub(crate) age: Arc<GrantAge>,
+    pub(crate) grant_age: Arc<GrantAge>,
 }
 
 /// Result of a load.
@@ -48,9 +48,9 @@ pub(crate) enum LoadResult {
 #[derive(Debug)]
 pub(crate) enum FallbackVersion {
     /// The version in service, unchanged.
-    Same,
+    Unchanged,
     /// The component in service with the new grant, or under the new rules.
     Narrowed(LoadOutcome),
     /// No version: the change cannot be applied to the version in service.
-    Nothing,
+    NoVersion,
 }

@@ -12,7 +12,7 @@ use arc_swap::ArcSwap;
 use bytesize::ByteSize;
 use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::{Instant, sleep_until};
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 use toolbay_model::{ComponentDescription, Digest, ToolDefinition};
 use toolbay_policy::Permissions;
 use toolbay_sandbox::{
@@ -21,48 +21,48 @@ use toolbay_sandbox::{
 };
 use toolbay_secrets::{FixedSecrets, ProgramRunner, SecretSpec};
 
-use crate::bounds::DescriptionLimits;
-use crate::component::LoadedComponent;
-use crate::contents::ComponentContents;
-use crate::folder::{self, FolderListing, PluginFiles, component_path, grant_path};
+use crate::component_contents::ComponentContents;
+use crate::description_limits::DescriptionLimits;
+use crate::file_reader::{read_optional, read_source, read_source_with_stamps, read_with_sighting};
 use crate::grant::{Grant, GrantSecrets};
 use crate::grant_age::GrantAge;
-use crate::guard::{GuardedPath, MountPlan};
 use crate::known_files::KnownFiles;
-use crate::load_error::{LoadError, describe_failed};
+use crate::load_error::{LoadError, describe_load_error};
+use crate::load_policy::{LiveRules, LoadPolicy};
 use crate::load_result::LoadOutcome;
+use crate::loaded_component::LoadedComponent;
+use crate::mount_policy::{GuardedPath, MountPlan};
 use crate::plain_files::PlainFiles;
 use crate::plugin::Plugin;
-use crate::read::{read_optional, read_seen, read_source, read_stamped};
-use crate::rules::{LiveRules, LoadPolicy};
-use crate::shelf::SkillMemory;
-use crate::writable::WritablePaths;
+use crate::plugin_folder::{self, FolderListing, PluginFiles, component_path, grant_path};
+use crate::skill_memory::SkillMemory;
+use crate::writable_paths::WritablePaths;
 
 /// Maximum size of a grant file, in bytes. A larger file is a mistake, such as the wrong file.
-const GRANT_SIZE: u64 = 1 << 20;
+const MAX_GRANT_BYTES: u64 = 1 << 20;
 
 /// Maximum number of component files that are in memory at the same time.
-const READING: usize = 8;
+const MAX_CONCURRENT_READS: usize = 8;
 
 /// Maximum number of plugins whose secret programs run at the same time.
-const ASKING: usize = 4;
+const MAX_CONCURRENT_SECRET_FETCHES: usize = 4;
 
 /// Minimum size of a large component, in bytes. Large components are compiled one at a time.
-const LARGE: usize = 4 << 20;
+const LARGE_COMPONENT_BYTES: usize = 4 << 20;
 
 /// Maximum number of items, and of bytes of schemas, of a stored component that is checked
 /// immediately.
-const LITTLE: usize = 64;
-const LITTLE_SCHEMAS: usize = 64 << 10;
+const MAX_QUICK_CHECK_ITEMS: usize = 64;
+const MAX_QUICK_CHECK_SCHEMA_BYTES: usize = 64 << 10;
 
 /// Compile time after which a compilation is logged.
-const LONG_COMPILE: Duration = Duration::from_secs(1);
+const LONG_COMPILE_THRESHOLD: Duration = Duration::from_secs(1);
 
 /// Maximum number of cached refusals.
-const REFUSALS: usize = 4096;
+const MAX_CACHED_REFUSALS: usize = 4096;
 
 /// Maximum length of the reason of a cached refusal, in bytes.
-const REASON: usize = 2_000;
+const MAX_REASON_BYTES: usize = 2_000;
 
 /// Loader of plugins. Several plugins can load concurrently.
 pub struct PluginLoader {
@@ -76,7 +76,7 @@ pub struct PluginLoader {
     /// for calls. There are always at least two permits, so that one compilation that takes minutes
     /// does not delay all others.
     compiling: Semaphore,
-    /// Single permit for components larger than [`LARGE`].
+    /// Single permit for components larger than [`LARGE_COMPONENT_BYTES`].
     large: Semaphore,
     /// Permits for plugins whose secrets are printed by programs: a thousand plugins may load at
     /// the same time.
@@ -88,7 +88,7 @@ pub struct PluginLoader {
     /// Reasons of refused components, by digest.
     refusals: Mutex<HashMap<Digest, String>>,
     /// Memory budget for the files of skills.
-    shelf: Arc<SkillMemory>,
+    skill_memory: Arc<SkillMemory>,
     /// Components that need not be read at a server start.
     known_files: KnownFiles,
     /// Runner of programs that print secrets.
@@ -96,29 +96,31 @@ pub struct PluginLoader {
 }
 
 impl PluginLoader {
-    /// Creates a loader for the plugins in `folder`.
+    /// Creates a loader for the plugins in `plugin_folder`.
     pub fn new(sandbox: Sandbox, mut rules: LoadPolicy, folder: PathBuf) -> Self {
-        rules.guarded.insert(0, GuardedPath { what: "the plugin folder", path: folder.clone(), is_secret: false });
+        rules
+            .guarded_paths
+            .insert(0, GuardedPath { label: "the plugin folder", path: folder.clone(), is_secret: false });
         let cores = cores();
-        let shelf = SkillMemory::new(rules.bounds.skills);
+        let shelf = SkillMemory::new(rules.description_limits.skills);
         Self {
             sandbox,
             rules: Arc::new(LiveRules { rules: ArcSwap::from_pointee(rules), changed: Notify::new() }),
             folder,
-            reading: Semaphore::new(READING),
+            reading: Semaphore::new(MAX_CONCURRENT_READS),
             compiling: Semaphore::new(cores.saturating_sub(1).max(2)),
             large: Semaphore::new(1),
-            asking: Semaphore::new(ASKING),
+            asking: Semaphore::new(MAX_CONCURRENT_SECRET_FETCHES),
             checking: Arc::new(Semaphore::new(cores.saturating_sub(1).max(1))),
             components: Mutex::default(),
             refusals: Mutex::default(),
-            shelf,
+            skill_memory: shelf,
             known_files: KnownFiles::default(),
             programs: ProgramRunner::default(),
         }
     }
 
-    /// Uses `programs` to start programs that print secrets.
+    /// Uses `explain_program_writes` to start programs that print secrets.
     #[must_use]
     pub fn with_programs(self, programs: ProgramRunner) -> Self {
         Self { programs, ..self }
@@ -130,7 +132,7 @@ impl PluginLoader {
     }
 
     /// Waits until the rules have been replaced.
-    pub(crate) async fn rules_changed(&self) {
+    pub(crate) async fn wait_for_rules_change(&self) {
         self.rules.changed.notified().await;
     }
 
@@ -140,21 +142,21 @@ impl PluginLoader {
     }
 
     /// Loads the record of the components that the previous server read. Blocks.
-    pub(crate) fn recall(&self) {
-        if let Some(notes) = self.sandbox.folder_notes(&self.absolute()) {
-            self.known_files.recall(&notes);
+    pub(crate) fn load_known_files(&self) {
+        if let Some(notes) = self.sandbox.folder_notes(&self.absolute_folder()) {
+            self.known_files.load_notes(&notes);
         }
     }
 
     /// Ends the server start: saves the record of the components that were read, for the next
     /// start. Blocks.
-    pub(crate) fn note(&self) {
+    pub(crate) fn save_known_files(&self) {
         if let Some(notes) = self.known_files.finish() {
-            self.sandbox.save_folder_notes(&self.absolute(), notes);
+            self.sandbox.save_folder_notes(&self.absolute_folder(), notes);
         }
     }
 
-    fn absolute(&self) -> PathBuf {
+    fn absolute_folder(&self) -> PathBuf {
         std::path::absolute(&self.folder).unwrap_or_else(|_| self.folder.clone())
     }
 
@@ -164,7 +166,7 @@ impl PluginLoader {
     ///
     /// The folder cannot be read.
     pub(crate) fn scan(&self) -> std::io::Result<Option<FolderListing>> {
-        folder::scan(&self.folder, &self.rules.now().bounds)
+        plugin_folder::scan(&self.folder, &self.rules.current().description_limits)
     }
 
     /// Loads the plugin `id` from its current files, regardless of the version in service.
@@ -175,7 +177,7 @@ impl PluginLoader {
     pub async fn load(self: Arc<Self>, id: String) -> Result<LoadOutcome, LoadError> {
         let loader = Arc::clone(&self);
         let found = tokio::task::spawn_blocking(move || loader.scan());
-        let failed = |why: String| LoadError::Hindered(format!("scanning the plugin folder failed: {why}"));
+        let failed = |why: String| LoadError::Transient(format!("scanning the plugin folder failed: {why}"));
         let found =
             found.await.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))?;
         let files = found.and_then(|mut found| found.plugins.remove(&id)).ok_or(LoadError::Gone)?;
@@ -191,28 +193,29 @@ impl PluginLoader {
         known: Option<PluginFiles>,
         age: &Arc<GrantAge>,
     ) -> Result<LoadOutcome, LoadError> {
+        files.check_grant_name(id)?;
         let (component, mut file) = match files.component {
-            Some(_) => match self.component(id, known, Some(age), false).await? {
+            Some(_) => match self.load_component(id, known, Some(age), false).await? {
                 PluginSources::Component(component, Some(file)) => (Some(component), *file),
-                PluginSources::Component(_, None) | PluginSources::Unknown => return Err(LoadError::Gone),
+                PluginSources::Component(_, None) | PluginSources::NotCompiled => return Err(LoadError::Gone),
             },
             None => (None, self.read_grant(id, age).await?),
         };
         // A plugin without a grant is denied everything: there is nothing to wait for.
-        while let Some(settles) = file.settles.filter(|_| file.exists) {
+        while let Some(settles) = file.settles_at.filter(|_| file.exists) {
             sleep_until(settles).await;
             file = self.read_grant(id, age).await?;
         }
         let (component, grant) = match component {
             Some(component) => (component, file.grant),
-            None => without_code(id, &file.grant)?,
+            None => codeless_plugin(id, &file.grant)?,
         };
-        self.under(id, component, grant, files, None).await
+        self.load_under_grant(id, component, grant, files, None).await
     }
 
     /// Checks that a grant is valid for the component, and applies it with the plain files.
     /// `previous` is the version in service.
-    async fn under(
+    async fn load_under_grant(
         self: &Arc<Self>,
         id: &str,
         component: Arc<LoadedComponent>,
@@ -220,24 +223,24 @@ impl PluginLoader {
         files: &PluginFiles,
         previous: Option<&Arc<Plugin>>,
     ) -> Result<LoadOutcome, LoadError> {
-        let (component, grant) = if component.callable.is_some() && grant.names_component() {
+        let (component, grant) = if component.code.is_some() && grant.names_component() {
             // A plugin can have thousands of tools, and a grant can change each of them.
             let named = id.to_owned();
             let checked = tokio::task::spawn_blocking(move || {
                 let (digest, is_command) = (component.digest, component.is_command());
                 grant.check_component(&named, digest, &component.contents, is_command).map(|()| (component, grant))
             });
-            let failed = |error| LoadError::Hindered(format!("comparing its grant with it failed: {error}"));
+            let failed = |error| LoadError::Transient(format!("comparing its grant with it failed: {error}"));
             checked.await.map_err(failed)?.map_err(|why| LoadError::Refused(format!("{id}.toml: {why}")))?
         } else {
             (component, grant)
         };
-        self.with_secrets(id, component, grant, Some(files), previous).await
+        self.load_with_secrets(id, component, grant, Some(files), previous).await
     }
 
     /// Fetches the secrets of a grant and applies the grant to the component, with the plain files
     /// of `files` or of the version in service.
-    async fn with_secrets(
+    async fn load_with_secrets(
         self: &Arc<Self>,
         id: &str,
         component: Arc<LoadedComponent>,
@@ -246,7 +249,7 @@ impl PluginLoader {
         previous: Option<&Arc<Plugin>>,
     ) -> Result<LoadOutcome, LoadError> {
         let refused = |why| LoadError::Refused(format!("{id}.toml: {why}"));
-        let secrets = grant.secrets().map_err(refused)?;
+        let secrets = grant.secret_specs().map_err(refused)?;
         let fixed = {
             let _asking = if FixedSecrets::needs_programs(&secrets) {
                 // Do not run a program that the plugin itself could have replaced.
@@ -259,33 +262,33 @@ impl PluginLoader {
             let place = format!("{id}.toml");
             FixedSecrets::fetch(&secrets, (&place, &self.folder), &self.programs, |name| std::env::var(name).ok()).await
         };
-        let kept = grant.kept(&format!("{id}.toml"), &self.folder, secrets, fixed).map_err(refused)?;
+        let kept = grant.build_secrets(&format!("{id}.toml"), &self.folder, secrets, fixed).map_err(refused)?;
         // A plugin can have thousands of tools, and a grant can change each of them. Opening
         // mounted folders can block.
         let (this, id, files) = (Arc::clone(self), id.to_owned(), files.cloned());
         let previous = previous.map(|plugin| Arc::clone(&plugin.files)).unwrap_or_default();
         let permit = match &files {
-            Some(files) => self.reading_plain(files).await,
+            Some(files) => self.acquire_plain_file_permit(files).await,
             None => None,
         };
         let loaded = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            let (plugin, remarks) = this.apply(id, component, grant, kept)?;
+            let (plugin, remarks) = this.apply_grant(id, component, grant, kept)?;
             let plain = match &files {
-                Some(files) => this.plain_files(&plugin, files, &previous)?,
+                Some(files) => this.read_plain_files(&plugin, files, &previous)?,
                 None => previous,
             };
             Ok(LoadOutcome { plugin: Arc::new(plugin.with_files(plain)), remarks })
         });
-        let failed = |error| LoadError::Hindered(format!("applying its grant failed: {error}"));
+        let failed = |error| LoadError::Transient(format!("applying its grant failed: {error}"));
         loaded.await.unwrap_or_else(|error| Err(failed(error)))
     }
 
     /// Reads a plugin's grant, on a blocking thread.
     async fn read_grant(&self, id: &str, age: &Arc<GrantAge>) -> Result<GrantFile, LoadError> {
         let (folder, id, age) = (self.folder.clone(), id.to_owned(), Arc::clone(age));
-        let read = tokio::task::spawn_blocking(move || grant_file(&folder, &id, &age));
-        read.await.unwrap_or_else(|error| Err(LoadError::Hindered(format!("reading its grant failed: {error}"))))
+        let read = tokio::task::spawn_blocking(move || read_grant_file(&folder, &id, &age));
+        read.await.unwrap_or_else(|error| Err(LoadError::Transient(format!("reading its grant failed: {error}"))))
     }
 
     /// Loads the plain files of a plugin whose other files are unchanged. `remarks` are the
@@ -300,53 +303,61 @@ impl PluginLoader {
         previous: Arc<Plugin>,
         remarks: Vec<String>,
     ) -> Result<LoadOutcome, LoadError> {
-        let permit = self.reading_plain(&files).await;
+        let permit = self.acquire_plain_file_permit(&files).await;
         let loaded = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            let plain = self.plain_files(&previous, &files, &previous.files)?;
+            let plain = self.read_plain_files(&previous, &files, &previous.files)?;
             Ok(LoadOutcome { plugin: Arc::new(previous.with_files(plain)), remarks })
         });
-        let failed = |error| LoadError::Hindered(format!("reading its plain files failed: {error}"));
+        let failed = |error| LoadError::Transient(format!("reading its plain files failed: {error}"));
         loaded.await.unwrap_or_else(|error| Err(failed(error)))
     }
 
     /// Waits for a permit to read plain files, if there are any. Parsing prompts and computing
     /// digests of skills takes CPU time, and any number of folders may change at the same time.
-    async fn reading_plain(&self, files: &PluginFiles) -> Option<OwnedSemaphorePermit> {
+    async fn acquire_plain_file_permit(&self, files: &PluginFiles) -> Option<OwnedSemaphorePermit> {
         files.prompts.as_ref().or(files.resources.as_ref()).or(files.skill.as_ref())?;
         // The semaphore is never closed.
         Arc::clone(&self.checking).acquire_owned().await.ok()
     }
 
-    fn plain_files(
+    fn read_plain_files(
         &self,
         plugin: &Plugin,
         files: &PluginFiles,
         previous: &PlainFiles,
     ) -> Result<Arc<PlainFiles>, LoadError> {
-        let output = plugin.terms.environment.limits.output;
-        PlainFiles::load(&plugin.id, &self.folder, files, &self.rules.now().bounds, output, &self.shelf, previous)
-            .map(Arc::new)
+        let output = plugin.terms.context.limits.output;
+        PlainFiles::load(
+            &plugin.id,
+            &self.folder,
+            files,
+            &self.rules.current().description_limits,
+            output,
+            &self.skill_memory,
+            previous,
+        )
+        .map(Arc::new)
     }
 
     /// Applies a grant to a component. Returns the plugin without plain files, and warnings.
-    fn apply(
+    fn apply_grant(
         &self,
         id: String,
         component: Arc<LoadedComponent>,
         grant: Grant,
         mut kept: GrantSecrets,
     ) -> Result<(Plugin, Vec<String>), LoadError> {
-        kept.remarks.extend(kept.secrets.problems());
-        let (mut terms, remarks) = self.rules.now().terms(&component, grant, kept);
-        let requests = self.sandbox.plugin_http(&terms.environment.permissions, &terms.environment.limits);
+        kept.remarks.extend(kept.secrets.missing_value_warnings());
+        let (mut terms, remarks) = self.rules.current().clamp_grant(&component, grant, kept);
+        let requests = self.sandbox.plugin_http(&terms.context.permissions, &terms.context.limits);
         let requests = requests.map_err(|why| LoadError::Refused(format!("{id}.toml: permissions.http: {why}")))?;
-        let permissions = &terms.environment.permissions;
+        let permissions = &terms.context.permissions;
         let (connections, key_value) =
             (self.sandbox.plugin_connections(permissions), self.sandbox.key_value(&id, permissions));
-        terms.share(&requests, &connections, &key_value);
+        terms.set_shared_state(&requests, &connections, &key_value);
         let mounts;
-        (terms.places, mounts) = self.mount(&id, &terms.environment)?;
+        (terms.mount_plan, mounts) = self.open_mounts(&id, &terms.context)?;
         let remarks = remarks.iter().map(|remark| format!("{id}.toml: {remark}"));
         let remarks = component.remarks.iter().cloned().chain(remarks).chain(mounts).collect();
         Ok((Plugin::new(id, component, Arc::default(), terms), remarks))
@@ -357,22 +368,22 @@ impl PluginLoader {
         let (loader, id) = (Arc::clone(self), id.to_owned());
         let (permissions, secrets) = (grant.permissions.clone(), secrets.to_owned());
         let checked = tokio::task::spawn_blocking(move || {
-            let places = MountPlan::of(&id, &loader.folder, &permissions, &secrets);
-            places.check(&loader.rules.now().guarded).map(drop).map_err(LoadError::Refused)
+            let places = MountPlan::resolve(&id, &loader.folder, &permissions, &secrets);
+            places.check(&loader.rules.current().guarded_paths).map(drop).map_err(LoadError::Refused)
         });
-        checked.await.unwrap_or_else(|error| Err(LoadError::Hindered(format!("checking its mounts failed: {error}"))))
+        checked.await.unwrap_or_else(|error| Err(LoadError::Transient(format!("checking its mounts failed: {error}"))))
     }
 
     /// Checks and opens the folders that a plugin mounts. Returns their locations, and warnings.
-    fn mount(&self, id: &str, environment: &PluginContext) -> Result<(MountPlan, Vec<String>), LoadError> {
+    fn open_mounts(&self, id: &str, environment: &PluginContext) -> Result<(MountPlan, Vec<String>), LoadError> {
         let secrets = environment.secrets.secrets();
-        let places = MountPlan::of(id, &self.folder, &environment.permissions, secrets);
-        let rules = self.rules.now();
-        let mut remarks = places.check(&rules.guarded).map_err(LoadError::Refused)?;
-        if let Some(reach) = &rules.reach {
+        let places = MountPlan::resolve(id, &self.folder, &environment.permissions, secrets);
+        let rules = self.rules.current();
+        let mut remarks = places.check(&rules.guarded_paths).map_err(LoadError::Refused)?;
+        if let Some(reach) = &rules.reachable_files {
             remarks.extend(places.check_reach(reach).map_err(LoadError::Refused)?);
         }
-        if let Some(writable) = &rules.writable {
+        if let Some(writable) = &rules.writable_paths {
             remarks.extend(places.check_writable(writable).map_err(LoadError::Refused)?);
         }
         remarks.extend(environment.roots.open());
@@ -382,7 +393,7 @@ impl PluginLoader {
     /// Reads a plugin's files, computes the digest and looks for an existing component, on a
     /// blocking thread. If the files are known from the previous start, the component is not read.
     /// Without an `age`, the grant is not read.
-    async fn look(
+    async fn probe(
         self: &Arc<Self>,
         id: &str,
         known: Option<PluginFiles>,
@@ -390,43 +401,46 @@ impl PluginLoader {
     ) -> Result<(Digest, ProbedComponent, Option<GrantFile>), LoadError> {
         let (id, loader, age) = (id.to_owned(), Arc::clone(self), age.map(Arc::clone));
         let looked = tokio::task::spawn_blocking(move || {
-            let (folder, limit) = (&loader.folder, loader.rules.now().component.as_u64());
-            let grant = age.map(|age| grant_file(folder, &id, &age)).transpose();
-            if let Some(digest) = known.and_then(|files| loader.known_files.digest(&id, &files, limit))
-                && let Some(looked) = loader.look_for(&id, digest)?
+            let (folder, limit) = (&loader.folder, loader.rules.current().max_component_size.as_u64());
+            let grant = age.map(|age| read_grant_file(folder, &id, &age)).transpose();
+            if let Some(digest) = known.and_then(|files| loader.known_files.find_digest(&id, &files, limit))
+                && let Some(looked) = loader.probe_digest(&id, digest)?
             {
                 return Ok((digest, looked, grant?));
             }
-            let (source, stamps) = read_stamped(&component_path(folder, &id), limit)?;
+            let (source, stamps) = read_source_with_stamps(&component_path(folder, &id), limit)?;
             let grant = grant?;
             let digest = source.digest();
-            loader.known_files.note(&id, stamps, digest);
-            let looked = loader.look_for(&id, digest)?.unwrap_or(ProbedComponent::New(source));
+            loader.known_files.record(&id, stamps, digest);
+            let looked = loader.probe_digest(&id, digest)?.unwrap_or(ProbedComponent::New(source));
             Ok((digest, looked, grant))
         });
-        looked.await.unwrap_or_else(|error| Err(LoadError::Hindered(format!("reading it failed: {error}"))))
+        looked.await.unwrap_or_else(|error| Err(LoadError::Transient(format!("reading it failed: {error}"))))
     }
 
     /// Returns the component in use with this digest, or the stored one. Another server may have
     /// stored it.
-    fn look_for(self: &Arc<Self>, id: &str, digest: Digest) -> Result<Option<ProbedComponent>, LoadError> {
-        if let Some(component) = self.known(digest)? {
+    fn probe_digest(self: &Arc<Self>, id: &str, digest: Digest) -> Result<Option<ProbedComponent>, LoadError> {
+        if let Some(component) = self.find_in_use(digest)? {
             return Ok(Some(ProbedComponent::Ready(component)));
         }
         let origin: Arc<dyn Recompile> = Arc::new(ComponentOrigin { loader: Arc::clone(self), id: id.to_owned() });
         let Some((callable, description, about)) = self.sandbox.find_cached(digest, &origin) else { return Ok(None) };
-        let stored = StoredComponent { digest, callable, description, about };
-        if !stored.is_little() {
-            return Ok(Some(ProbedComponent::Stored(Box::new(stored))));
+        let stored = StoredComponent { digest, code: callable, description, about };
+        if !stored.is_quick_to_check() {
+            return Ok(Some(ProbedComponent::Unchecked(Box::new(stored))));
         }
-        let component = self.remember(digest, stored.check(&self.rules.now().bounds).map_err(LoadError::Refused))?;
-        Ok(Some(ProbedComponent::Ready(self.in_use(component))))
+        let component = self.cache_refusal(
+            digest,
+            stored.check(&self.rules.current().description_limits).map_err(LoadError::Refused),
+        )?;
+        Ok(Some(ProbedComponent::Ready(self.intern_component(component))))
     }
 
-    /// Returns the component in the file, and the grant as [`PluginLoader::look`] reads it. The
+    /// Returns the component in the file, and the grant as [`PluginLoader::probe`] reads it. The
     /// component may be in use already, or in the compile cache. Otherwise it is compiled now,
     /// unless it `may_stay_unknown`.
-    async fn component(
+    async fn load_component(
         self: &Arc<Self>,
         id: &str,
         known: Option<PluginFiles>,
@@ -435,98 +449,106 @@ impl PluginLoader {
     ) -> Result<PluginSources, LoadError> {
         // The semaphores are never closed.
         let reading = self.reading.acquire().await;
-        let (digest, looked, grant) = self.look(id, known, age).await?;
+        let (digest, looked, grant) = self.probe(id, known, age).await?;
         let component = match looked {
             ProbedComponent::Ready(component) => component,
-            ProbedComponent::Stored(stored) => {
-                let component = self.checking(move |loader| stored.check(&loader.rules.now().bounds)).await;
-                self.in_use(self.remember(digest, component)?)
+            ProbedComponent::Unchecked(stored) => {
+                let component =
+                    self.run_check(move |loader| stored.check(&loader.rules.current().description_limits)).await;
+                self.intern_component(self.cache_refusal(digest, component)?)
             }
-            ProbedComponent::New(_) if may_stay_unknown => return Ok(PluginSources::Unknown),
+            ProbedComponent::New(_) if may_stay_unknown => return Ok(PluginSources::NotCompiled),
             // Boxed to keep this future small: thousands of loads that find a stored component wait
             // for their turn.
-            ProbedComponent::New(source) => Box::pin(self.made(id, digest, source, reading)).await?,
+            ProbedComponent::New(source) => Box::pin(self.compile_and_describe(id, digest, source, reading)).await?,
         };
         Ok(PluginSources::Component(component, grant.map(Box::new)))
     }
 
     /// Compiles a component when it gets its permits, and requests its description. The permit for
     /// the file in memory is released after the compilation.
-    async fn made(
+    async fn compile_and_describe(
         self: &Arc<Self>,
         id: &str,
         digest: Digest,
         source: CompileSource,
         reading: Result<SemaphorePermit<'_>, AcquireError>,
     ) -> Result<Arc<LoadedComponent>, LoadError> {
-        let compiled = match self.compile_in_turn(id, digest, source).await? {
+        let compiled = match self.compile_with_permits(id, digest, source).await? {
             Ok(compiled) => compiled,
             Err(component) => return Ok(component),
         };
         drop(reading);
-        let (mut compiled, listed) = self.remember(digest, self.describe(compiled).await)?;
+        let (mut compiled, listed) = self.cache_refusal(digest, self.describe(compiled).await)?;
         let work = move |loader: &Self| {
             let description = compiled.description(listed);
-            loader.rules.now().bounds.check(&description)?;
-            let contents = ComponentContents::check(description.clone())?;
+            loader.rules.current().description_limits.check(&description)?;
+            let contents = ComponentContents::validate(description.clone())?;
             let (prepared, scratch, about) = compiled.into_parts();
             let remarks = description.remarks.clone();
             let said = about.description.clone();
             loader.sandbox.add_to_cache(digest, scratch, &prepared, description, about);
-            Ok(LoadedComponent { digest, callable: Some(Arc::new(prepared.into())), contents, about: said, remarks })
+            Ok(LoadedComponent { digest, code: Some(Arc::new(prepared.into())), contents, about: said, remarks })
         };
-        let component = self.remember(digest, self.checking(work).await)?;
-        Ok(self.in_use(component))
+        let component = self.cache_refusal(digest, self.run_check(work).await)?;
+        Ok(self.intern_component(component))
     }
 
     /// Compiles a component when it gets its permits. Returns the component in use if another load
     /// has compiled it in the meantime.
-    async fn compile_in_turn(
+    async fn compile_with_permits(
         &self,
         id: &str,
         digest: Digest,
         source: CompileSource,
     ) -> Result<Result<CompiledFile, Arc<LoadedComponent>>, LoadError> {
-        let _turn = self.turn(&source).await;
-        if let Some(component) = self.known(digest)? {
+        let _turn = self.acquire_compile_permits(&source).await;
+        if let Some(component) = self.find_in_use(digest)? {
             return Ok(Err(component));
         }
-        Ok(Ok(self.remember(digest, self.compile(id, source).await)?))
+        Ok(Ok(self.cache_refusal(digest, self.compile(id, source).await)?))
     }
 
     /// Recompiles the component of the plugin `id`, whose stored code can no longer be used.
-    async fn remake(&self, id: &str, digest: Digest) -> Result<(PreparedComponent, UncachedCode), LoadError> {
+    async fn recompile_component(
+        &self,
+        id: &str,
+        digest: Digest,
+    ) -> Result<(PreparedComponent, UncachedCode), LoadError> {
         let _reading = self.reading.acquire().await;
-        let (path, limit) = (component_path(&self.folder, id), self.rules.now().component.as_u64());
+        let (path, limit) = (component_path(&self.folder, id), self.rules.current().max_component_size.as_u64());
         let read = tokio::task::spawn_blocking(move || {
             let source = read_source(&path, limit)?;
             Ok((source.digest(), source))
         });
-        let failed = |error| LoadError::Hindered(format!("reading it failed: {error}"));
+        let failed = |error| LoadError::Transient(format!("reading it failed: {error}"));
         let (found, source) = read.await.map_err(failed)??;
         if found != digest {
-            return Err(LoadError::Hindered("its file has changed, and the new version is not loaded yet".to_owned()));
+            return Err(LoadError::Transient("its file has changed, and the new version is not loaded yet".to_owned()));
         }
-        if let Some(why) = self.refusal(digest) {
+        if let Some(why) = self.cached_refusal(digest) {
             return Err(LoadError::Refused(why));
         }
-        let _turn = self.turn(&source).await;
-        let (prepared, scratch, _about) = self.remember(digest, self.compile(id, source).await)?.into_parts();
+        let _turn = self.acquire_compile_permits(&source).await;
+        let (prepared, scratch, _about) = self.cache_refusal(digest, self.compile(id, source).await)?.into_parts();
         Ok((prepared, scratch))
     }
 
     /// Waits for the permits to compile a component. Large components are compiled one at a time,
     /// because each takes hundreds of megabytes.
-    async fn turn(&self, source: &CompileSource) -> (Option<SemaphorePermit<'_>>, Option<SemaphorePermit<'_>>) {
+    async fn acquire_compile_permits(
+        &self,
+        source: &CompileSource,
+    ) -> (Option<SemaphorePermit<'_>>, Option<SemaphorePermit<'_>>) {
         // The semaphores are never closed.
-        let large = if source.file.len() > LARGE { self.large.acquire().await.ok() } else { None };
+        let large = if source.file.len() > LARGE_COMPONENT_BYTES { self.large.acquire().await.ok() } else { None };
         (large, self.compiling.acquire().await.ok())
     }
 
     async fn compile(&self, id: &str, source: CompileSource) -> Result<CompiledFile, LoadError> {
         let size = ByteSize::b(source.file.len() as u64).display().iec();
         let mut compiling = std::pin::pin!(self.sandbox.compile(source));
-        let compiled = match tokio::time::timeout(LONG_COMPILE, compiling.as_mut()).await {
+        let compiled = match tokio::time::timeout(LONG_COMPILE_THRESHOLD, compiling.as_mut()).await {
             Ok(compiled) => compiled,
             Err(_elapsed) => {
                 tracing::info!(plugin = id, %size, "compiling; this can take minutes for a large plugin");
@@ -535,29 +557,29 @@ impl PluginLoader {
         };
         compiled.map_err(|error| match error {
             PrepareError::Incomplete => LoadError::Incomplete,
-            PrepareError::Transient(_) | PrepareError::WriteFailed => LoadError::Hindered(error.to_string()),
+            PrepareError::Transient(_) | PrepareError::WriteFailed => LoadError::Transient(error.to_string()),
             error => LoadError::Refused(error.to_string()),
         })
     }
 
     /// Requests the plugin's description, on the guest runtime.
     async fn describe(&self, compiled: CompiledFile) -> Result<(CompiledFile, RawDescription), LoadError> {
-        let (sandbox, limits) = (self.sandbox.clone(), self.rules.now().describe.clone());
+        let (sandbox, limits) = (self.sandbox.clone(), self.rules.current().describe_limits.clone());
         let described = self.sandbox.spawn(async move {
             let finished = sandbox.describe(&compiled, &limits).await;
-            let listed = finished.result.map_err(|error| describe_failed(&error))?;
+            let listed = finished.result.map_err(|error| describe_load_error(&error))?;
             match listed.refused() {
                 Some(why) => Err(LoadError::Refused(why.to_owned())),
                 None => Ok((compiled, listed)),
             }
         });
-        described.await.map_err(|error| LoadError::Hindered(format!("listing its tools failed: {error}")))?
+        described.await.map_err(|error| LoadError::Transient(format!("listing its tools failed: {error}")))?
     }
 
     /// Checks a plugin's description on a blocking thread, because schemas may be slow to compile.
     /// Only a few checks run concurrently, so that the threads of calls and of the protocol keep
     /// their cores.
-    async fn checking<T: Send + 'static>(
+    async fn run_check<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Self) -> Result<T, String> + Send + 'static,
     ) -> Result<T, LoadError> {
@@ -569,14 +591,14 @@ impl PluginLoader {
         });
         checked
             .await
-            .map_err(|error| LoadError::Hindered(format!("checking what it offers failed: {error}")))?
+            .map_err(|error| LoadError::Transient(format!("checking what it offers failed: {error}")))?
             .map_err(LoadError::Refused)
     }
 
     /// Shares a component with plugins whose files are identical.
-    fn in_use(&self, component: LoadedComponent) -> Arc<LoadedComponent> {
+    fn intern_component(&self, component: LoadedComponent) -> Arc<LoadedComponent> {
         let component = Arc::new(component);
-        let mut components = self.components();
+        let mut components = self.lock_components();
         components.retain(|_, known| known.strong_count() > 0);
         components.insert(component.digest, Arc::downgrade(&component));
         component
@@ -584,14 +606,14 @@ impl PluginLoader {
 
     /// Caches a refusal by digest: the same bytes would be refused again, possibly after minutes of
     /// work.
-    fn remember<T>(&self, digest: Digest, mut result: Result<T, LoadError>) -> Result<T, LoadError> {
-        if let Err(LoadError::Refused(why) | LoadError::Hindered(why)) = &mut result {
+    fn cache_refusal<T>(&self, digest: Digest, mut result: Result<T, LoadError>) -> Result<T, LoadError> {
+        if let Err(LoadError::Refused(why) | LoadError::Transient(why)) = &mut result {
             // The reason may quote the plugin: a name, a list of imports.
-            *why = line(why, REASON);
+            *why = clean_line(why, MAX_REASON_BYTES);
         }
         if let Err(LoadError::Refused(why)) = &result {
             let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
-            if refusals.len() >= REFUSALS {
+            if refusals.len() >= MAX_CACHED_REFUSALS {
                 refusals.clear();
             }
             refusals.insert(digest, why.clone());
@@ -604,18 +626,18 @@ impl PluginLoader {
     /// # Errors
     ///
     /// The reason why the component was refused before.
-    fn known(&self, digest: Digest) -> Result<Option<Arc<LoadedComponent>>, LoadError> {
-        if let Some(why) = self.refusal(digest) {
+    fn find_in_use(&self, digest: Digest) -> Result<Option<Arc<LoadedComponent>>, LoadError> {
+        if let Some(why) = self.cached_refusal(digest) {
             return Err(LoadError::Refused(why));
         }
-        Ok(self.components().get(&digest).and_then(Weak::upgrade))
+        Ok(self.lock_components().get(&digest).and_then(Weak::upgrade))
     }
 
-    fn refusal(&self, digest: Digest) -> Option<String> {
+    fn cached_refusal(&self, digest: Digest) -> Option<String> {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned()
     }
 
-    fn components(&self) -> MutexGuard<'_, HashMap<Digest, Weak<LoadedComponent>>> {
+    fn lock_components(&self) -> MutexGuard<'_, HashMap<Digest, Weak<LoadedComponent>>> {
         self.components.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -625,7 +647,7 @@ enum PluginSources {
     /// The component, and the grant if it was requested.
     Component(Arc<LoadedComponent>, Option<Box<GrantFile>>),
     /// The component must be compiled first.
-    Unknown,
+    NotCompiled,
 }
 
 /// State of a component before anything is compiled.
@@ -633,7 +655,7 @@ enum ProbedComponent {
     /// The component is loaded and checked.
     Ready(Arc<LoadedComponent>),
     /// The component is stored, but checking its long description takes a while.
-    Stored(Box<StoredComponent>),
+    Unchecked(Box<StoredComponent>),
     /// The component is unknown.
     New(CompileSource),
 }
@@ -641,32 +663,32 @@ enum ProbedComponent {
 /// Stored component that is not checked yet.
 struct StoredComponent {
     digest: Digest,
-    callable: LazyComponent,
+    code: LazyComponent,
     description: ComponentDescription,
     about: PluginSummary,
 }
 
 impl StoredComponent {
     /// Returns whether checking its description takes a fraction of a millisecond.
-    fn is_little(&self) -> bool {
+    fn is_quick_to_check(&self) -> bool {
         let ComponentDescription { tools, prompts, resources, templates, .. } = &self.description;
         let items = tools.len() + prompts.len() + resources.len() + templates.len();
         let schemas = tools.iter().flat_map(|tool| [Some(&tool.input_schema), tool.output_schema.as_ref()]);
         // Even a short pattern can take long to compile.
         let mut patterns = schemas.flatten().filter(|text| text.contains("pattern") || text.contains("\\u"));
-        items <= LITTLE
-            && tools.iter().map(ToolDefinition::schemas).sum::<usize>() <= LITTLE_SCHEMAS
+        items <= MAX_QUICK_CHECK_ITEMS
+            && tools.iter().map(ToolDefinition::schema_bytes).sum::<usize>() <= MAX_QUICK_CHECK_SCHEMA_BYTES
             && patterns.next().is_none()
     }
 
     fn check(self, bounds: &DescriptionLimits) -> Result<LoadedComponent, String> {
-        let Self { digest, callable, description, about } = self;
+        let Self { digest, code: callable, description, about } = self;
         bounds.check(&description)?;
         let (callable, remarks) = (Some(Arc::new(callable)), description.remarks.clone());
         Ok(LoadedComponent {
             digest,
-            callable,
-            contents: ComponentContents::known(description)?,
+            code: callable,
+            contents: ComponentContents::from_stored(description)?,
             about: about.description,
             remarks,
         })
@@ -682,7 +704,9 @@ struct ComponentOrigin {
 impl Recompile for ComponentOrigin {
     fn recompile(&self, digest: Digest) -> RecompileFuture {
         let (loader, id) = (Arc::clone(&self.loader), self.id.clone());
-        Box::pin(async move { loader.remake(&id, digest).await.map_err(|error| error.why().to_owned()) })
+        Box::pin(
+            async move { loader.recompile_component(&id, digest).await.map_err(|error| error.reason().to_owned()) },
+        )
     }
 }
 
@@ -691,7 +715,7 @@ impl Recompile for ComponentOrigin {
 /// # Errors
 ///
 /// The grant restricts code: it was written for a component that does not exist.
-fn without_code(id: &str, grant: &Grant) -> Result<(Arc<LoadedComponent>, Grant), LoadError> {
+fn codeless_plugin(id: &str, grant: &Grant) -> Result<(Arc<LoadedComponent>, Grant), LoadError> {
     let keys = [
         ("offer", grant.offer.is_some()),
         ("component", grant.component.is_some()),
@@ -720,50 +744,51 @@ struct GrantFile {
     grant: Grant,
     /// Time at which the grant will have been unchanged for long enough to give rights; `None` if
     /// it already has.
-    settles: Option<Instant>,
+    settles_at: Option<Instant>,
     /// True if the file exists.
     exists: bool,
 }
 
 /// Reads a plugin's grant, and records in `age` since when it has been unchanged. Blocks.
-fn grant_file(folder: &Path, id: &str, age: &GrantAge) -> Result<GrantFile, LoadError> {
-    let read = read_seen(&grant_path(folder, id), GRANT_SIZE)?;
-    let settles = age.settles(read.as_ref().map(|(_, seen)| seen));
+fn read_grant_file(folder: &Path, id: &str, age: &GrantAge) -> Result<GrantFile, LoadError> {
+    let read = read_with_sighting(&grant_path(folder, id), MAX_GRANT_BYTES)?;
+    let settles = age.settle_time(read.as_ref().map(|(_, seen)| seen));
     let exists = read.is_some();
     let grant = match read {
-        Some((text, _)) => parse(folder, id, &text)?,
+        Some((text, _)) => parse_grant(folder, id, &text)?,
         None => Grant::default(),
     };
-    Ok(GrantFile { grant, settles, exists })
+    Ok(GrantFile { grant, settles_at: settles, exists })
 }
 
-fn parse(folder: &Path, id: &str, text: &str) -> Result<Grant, LoadError> {
+fn parse_grant(folder: &Path, id: &str, text: &str) -> Result<Grant, LoadError> {
     Grant::parse(&format!("{id}.toml"), text, folder).map_err(LoadError::Refused)
 }
 
 /// Returns a plugin's grant, or the default grant if there is no file. Blocks.
-fn grant_of(folder: &Path, id: &str) -> Result<Grant, LoadError> {
+fn load_grant(folder: &Path, id: &str) -> Result<Grant, LoadError> {
     match read_grant(folder, id)? {
-        Some(text) => parse(folder, id, &text),
+        Some(text) => parse_grant(folder, id, &text),
         None => Ok(Grant::default()),
     }
 }
 
 /// Returns whether the current grant of the plugin `id` names this program as the source of a
-/// secret. `words` are the program and its arguments. Returns `false` if the plugin could have
-/// replaced the program, or if the server, which may write to `writable`, could have replaced the
+/// secret. `command_line` are the program and its arguments. Returns `false` if the plugin could have
+/// replaced the program, or if the server, which may write to `writable_paths`, could have replaced the
 /// program or the grant. Blocks.
 pub fn names_program(folder: &Path, id: &str, words: &[String], writable: &WritablePaths) -> bool {
-    let Ok(grant) = grant_of(folder, id) else { return false };
-    let secrets = grant.secrets().unwrap_or_default();
-    let named = secrets.iter().any(|secret| secret.source.words().as_deref() == Some(words));
+    let Ok(grant) = load_grant(folder, id) else { return false };
+    let secrets = grant.secret_specs().unwrap_or_default();
+    let named = secrets.iter().any(|secret| secret.source.command_line().as_deref() == Some(words));
     let is_writable = || {
         let named: Vec<_> =
-            secrets.iter().filter(|secret| secret.source.words().as_deref() == Some(words)).cloned().collect();
+            secrets.iter().filter(|secret| secret.source.command_line().as_deref() == Some(words)).cloned().collect();
         let grant = grant_path(folder, id);
-        !writable.programs(folder, &named).is_empty() || writable.changes("the grant", &grant).is_some()
+        !writable.explain_program_writes(folder, &named).is_empty()
+            || writable.explain_write("the grant", &grant).is_some()
     };
-    named && !is_writable() && MountPlan::of(id, folder, &grant.permissions, &secrets).check(&[]).is_ok()
+    named && !is_writable() && MountPlan::resolve(id, folder, &grant.permissions, &secrets).check(&[]).is_ok()
 }
 
 /// Returns the text of a plugin's grant, if the file exists.
@@ -772,5 +797,5 @@ pub fn names_program(folder: &Path, id: &str, words: &[String], writable: &Writa
 ///
 /// The file cannot be read, or is too large.
 pub fn read_grant(folder: &Path, id: &str) -> Result<Option<String>, LoadError> {
-    read_optional(&grant_path(folder, id), GRANT_SIZE)
+    read_optional(&grant_path(folder, id), MAX_GRANT_BYTES)
 }

@@ -2,7 +2,7 @@
 
 /// Extensions in lower case with their MIME types, in alphabetical order. An extension whose type
 /// is uncertain is left out: a wrong type is worse than none.
-const TYPES: [(&str, &str); 74] = [
+const MIME_TYPES: [(&str, &str); 74] = [
     ("aac", "audio/aac"),
     ("avif", "image/avif"),
     ("bmp", "image/bmp"),
@@ -80,11 +80,11 @@ const TYPES: [(&str, &str); 74] = [
 ];
 
 /// Returns the MIME type of a file with this name, according to its extension.
-pub(crate) fn of(name: &str) -> Option<&'static str> {
+pub(crate) fn from_file_name(name: &str) -> Option<&'static str> {
     let (_, extension) = name.rsplit_once('.')?;
     let extension = extension.to_ascii_lowercase();
-    let at = TYPES.binary_search_by_key(&extension.as_str(), |(extension, _)| extension).ok()?;
-    TYPES.get(at).map(|(_, mime_type)| *mime_type)
+    let at = MIME_TYPES.binary_search_by_key(&extension.as_str(), |(extension, _)| extension).ok()?;
+    MIME_TYPES.get(at).map(|(_, mime_type)| *mime_type)
 }
 
 /// Returns whether files of this type are text. A file of an unknown type is text if its bytes can
@@ -102,17 +102,20 @@ mod tests {
 
     #[test]
     fn the_table_is_in_order() {
-        assert!(TYPES.is_sorted_by(|(one, _), (two, _)| one < two));
-        for (extension, mime_type) in TYPES {
+        assert!(MIME_TYPES.is_sorted_by(|(one, _), (two, _)| one < two));
+        for (extension, mime_type) in MIME_TYPES {
             assert!(mime_type.split_once('/').is_some_and(|(kind, subtype)| !kind.is_empty() && !subtype.is_empty()));
-            assert_eq!(of(&format!("a.{extension}")), Some(mime_type));
+            assert_eq!(from_file_name(&format!("a.{extension}")), Some(mime_type));
         }
     }
 
     #[test]
     fn the_extension_says_the_type() {
-        assert_eq!((of("a.b.MD"), of("md"), of("a."), of("a.unknown")), (Some("text/markdown"), None, None, None));
-        assert!(is_text(of("a.md")) && is_text(of("a.svg")) && is_text(None));
-        assert!(!is_text(of("a.png")) && !is_text(of("a.pdf")));
+        assert_eq!(
+            (from_file_name("a.b.MD"), from_file_name("md"), from_file_name("a."), from_file_name("a.unknown")),
+            (Some("text/markdown"), None, None, None)
+        );
+        assert!(is_text(from_file_name("a.md")) && is_text(from_file_name("a.svg")) && is_text(None));
+        assert!(!is_text(from_file_name("a.png")) && !is_text(from_file_name("a.pdf")));
     }
 }

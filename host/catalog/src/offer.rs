@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use toolbay_model::{ListedResource, Prompt, Skill, Tool};
 
-use crate::approve::ApprovalPolicy;
-use crate::definition::ValidDefinition;
+use crate::approval::ApprovalPolicy;
 use crate::file_resource::FileResource;
 use crate::fingerprint::DefinitionFingerprint;
 use crate::plugin::Plugin;
 use crate::prompt_entry::PromptEntry;
 use crate::resource_entry::ResourceEntry;
 use crate::text_prompt::TextPrompt;
+use crate::tool_definition::ValidDefinition;
 
 /// A tool in service.
 #[derive(Debug)]
@@ -27,8 +27,8 @@ pub struct ToolOffer {
 impl ToolOffer {
     /// Returns which calls of the tool a person must allow first; `None` for no calls. The
     /// operator's changes to the annotations count.
-    pub fn asks(&self) -> Option<ApprovalPolicy> {
-        self.plugin.terms.approvals.of(&self.definition.tool.name).of(self.definition.tool.annotations)
+    pub fn approval_policy(&self) -> Option<ApprovalPolicy> {
+        self.plugin.terms.approvals.setting_for(&self.definition.tool.name).policy_for(self.definition.tool.annotations)
     }
 }
 
@@ -90,8 +90,8 @@ pub(crate) mod tests {
     use toolbay_model::{ComponentDescription, ToolDefinition};
 
     use super::*;
-    use crate::component::LoadedComponent;
-    use crate::contents::ComponentContents;
+    use crate::component_contents::ComponentContents;
+    use crate::loaded_component::LoadedComponent;
     use crate::plain_files::PlainFiles;
     use crate::terms::PluginTerms;
 
@@ -104,7 +104,7 @@ pub(crate) mod tests {
     /// A plugin that lists this and cannot be called.
     pub(crate) fn plugin(id: &str, prefix: Option<&str>, description: ComponentDescription) -> Arc<Plugin> {
         let terms = PluginTerms { prefix: prefix.map(str::to_owned), ..PluginTerms::default() };
-        let component = LoadedComponent::without_code(ComponentContents::check(description).unwrap());
+        let component = LoadedComponent::without_code(ComponentContents::validate(description).unwrap());
         Arc::new(Plugin::new(id.to_owned(), Arc::new(component), Arc::<PlainFiles>::default(), terms))
     }
 

@@ -10,30 +10,30 @@ use std::sync::Arc;
 
 use bytesize::ByteSize;
 use rustix::io::Errno;
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 
-use crate::beneath::{open_file, open_root};
-use crate::bounds::DescriptionLimits;
+use crate::description_limits::DescriptionLimits;
 use crate::file_resource::FileResource;
-use crate::folder::{PluginFiles, prompts_path, resources_path, skill_path};
 use crate::load_error::LoadError;
-use crate::shelf::SkillMemory;
+use crate::openat_beneath::{open_file, open_root};
+use crate::plain_file_error::PlainFileError;
+use crate::plain_tree::{PlainTree, TreeError};
+use crate::plugin_folder::{PluginFiles, prompts_path, resources_path, skill_path};
 use crate::skill_folder::{SkillFolder, SkillSource};
+use crate::skill_memory::SkillMemory;
 use crate::text_prompt::TextPrompt;
-use crate::tree::{PlainTree, TreeError};
-use crate::wrong::PlainFileError;
 
 /// Maximum size of a prompt file.
-const PROMPT: ByteSize = ByteSize::kib(256);
+const MAX_PROMPT_SIZE: ByteSize = ByteSize::kib(256);
 
 /// Maximum length of a name in a message, in bytes.
-const SHOWN: usize = 200;
+const MAX_SHOWN_NAME_BYTES: usize = 200;
 
 /// Maximum number of warnings about the files of one plugin.
-const REMARKS: usize = 50;
+const MAX_REMARKS: usize = 50;
 
 /// End of a message about an item that is now invalid and was valid before.
-const STAYS: &str = "its previous version stays in service";
+const PREVIOUS_VERSION_STAYS: &str = "its previous version stays in service";
 
 /// The plain files of one plugin.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -53,7 +53,7 @@ impl PlainFiles {
     ///
     /// A prompt file that is now invalid keeps its version from `previous`. So does a whole skill
     /// if anything in it is invalid, and a folder whose stored content exceeds the size limit.
-    /// `output` is the maximum size of a resource. Blocks.
+    /// `max_file_size` is the maximum size of a resource. Blocks.
     ///
     /// # Errors
     ///
@@ -70,27 +70,35 @@ impl PlainFiles {
         let mut loaded = Self::default();
         if let Some(tree) = &files.prompts {
             let prompts = loaded.load_prompts(id, folder, tree, bounds, previous);
-            loaded.prompts = loaded.or_former(&format!("{id}.prompts"), prompts, &previous.prompts)?;
+            loaded.prompts = loaded.or_previous(&format!("{id}.prompts"), prompts, &previous.prompts)?;
         }
         if let Some(tree) = &files.resources {
             let resources = loaded.load_resources(id, folder, tree, bounds, output);
-            loaded.resources = loaded.or_former(&format!("{id}.resources"), resources, &previous.resources)?;
+            loaded.resources = loaded.or_previous(&format!("{id}.resources"), resources, &previous.resources)?;
         }
         if let Some(tree) = &files.skill {
             let former = previous.skill.as_deref();
             let skill =
-                loaded.open(&skill_path(folder, id), &format!("{id}.skill"), tree).and_then(|root| match root {
+                loaded.open_folder(&skill_path(folder, id), &format!("{id}.skill"), tree).and_then(|root| match root {
                     Some(root) => {
-                        let found = SkillSource { id, root: &root, tree, output, size: bounds.size, shelf, former };
+                        let found = SkillSource {
+                            id,
+                            root: &root,
+                            tree,
+                            max_file_size: output,
+                            max_entries_size: bounds.size,
+                            memory: shelf,
+                            previous: former,
+                        };
                         loaded.load_skill(&found).map(|skill| vec![skill])
                     }
                     None => Ok(Vec::new()),
                 });
-            loaded.skill = loaded.or_former(&format!("{id}.skill"), skill, previous.skill.as_slice())?.pop();
+            loaded.skill = loaded.or_previous(&format!("{id}.skill"), skill, previous.skill.as_slice())?.pop();
         }
-        if loaded.remarks.len() > REMARKS {
-            let more = loaded.remarks.len() - REMARKS;
-            loaded.remarks.truncate(REMARKS);
+        if loaded.remarks.len() > MAX_REMARKS {
+            let more = loaded.remarks.len() - MAX_REMARKS;
+            loaded.remarks.truncate(MAX_REMARKS);
             loaded.remarks.push(format!("{more} more warnings about its files"));
         }
         Ok(loaded)
@@ -98,7 +106,7 @@ impl PlainFiles {
 
     /// Returns the items loaded from the folder `named`. If the folder was refused, returns the
     /// previous items and adds a warning.
-    fn or_former<T: Clone>(
+    fn or_previous<T: Clone>(
         &mut self,
         named: &str,
         loaded: Result<Vec<T>, PlainFileError>,
@@ -106,9 +114,9 @@ impl PlainFiles {
     ) -> Result<Vec<T>, LoadError> {
         match loaded {
             Ok(loaded) => Ok(loaded),
-            Err(PlainFileError::Hindered(error)) => Err(error),
+            Err(PlainFileError::Transient(error)) => Err(error),
             Err(PlainFileError::Refused(why)) => {
-                let instead = if former.is_empty() { "nothing in it is offered" } else { STAYS };
+                let instead = if former.is_empty() { "nothing in it is offered" } else { PREVIOUS_VERSION_STAYS };
                 self.remarks.push(format!("{named}: {why}; {instead}"));
                 Ok(former.to_vec())
             }
@@ -124,17 +132,19 @@ impl PlainFiles {
         previous: &Self,
     ) -> Result<Vec<Arc<TextPrompt>>, PlainFileError> {
         let named = format!("{id}.prompts");
-        let Some(root) = self.open(&prompts_path(folder, id), &named, tree)? else { return Ok(Vec::new()) };
+        let Some(root) = self.open_folder(&prompts_path(folder, id), &named, tree)? else { return Ok(Vec::new()) };
         let previous: BTreeMap<&str, &Arc<TextPrompt>> =
             previous.prompts.iter().map(|prompt| (prompt.entry.prompt.name.as_str(), prompt)).collect();
         let (mut prompts, mut size) = (Vec::new(), 0);
         for path in tree.files.keys() {
             let name = path.strip_suffix(".md").unwrap_or(path);
-            let shown = format!("{named}/{}", line(path, SHOWN));
-            let parsed = match read(&root, path).map_err(|error| PlainFileError::hindered(&shown, &error))? {
-                PlainItem::Gone => continue,
-                PlainItem::Text(text) => TextPrompt::parse(name, &text).map_err(|why| format!("{shown}:{why}")),
-                PlainItem::Wrong(why) => Err(format!("{shown}: {why}")),
+            let shown = format!("{named}/{}", clean_line(path, MAX_SHOWN_NAME_BYTES));
+            let parsed = match read_prompt_file(&root, path)
+                .map_err(|error| PlainFileError::transient(&shown, &error))?
+            {
+                PromptFileContent::Missing => continue,
+                PromptFileContent::Text(text) => TextPrompt::parse(name, &text).map_err(|why| format!("{shown}:{why}")),
+                PromptFileContent::Invalid(why) => Err(format!("{shown}: {why}")),
             };
             let prompt = match parsed {
                 Ok((prompt, remarks)) => {
@@ -143,13 +153,13 @@ impl PlainFiles {
                 }
                 Err(why) => {
                     let former = previous.get(name).copied().cloned();
-                    let instead = if former.is_some() { STAYS } else { "it is not offered" };
+                    let instead = if former.is_some() { PREVIOUS_VERSION_STAYS } else { "it is not offered" };
                     self.remarks.push(format!("{why}; {instead}"));
                     former
                 }
             };
             if let Some(prompt) = prompt {
-                within(bounds.size, &mut size, prompt.size())?;
+                add_stored_size(bounds.size, &mut size, prompt.size())?;
                 prompts.push(prompt);
             }
         }
@@ -166,11 +176,11 @@ impl PlainFiles {
         output: ByteSize,
     ) -> Result<Vec<Arc<FileResource>>, PlainFileError> {
         let named = format!("{id}.resources");
-        let Some(root) = self.open(&resources_path(folder, id), &named, tree)? else { return Ok(Vec::new()) };
+        let Some(root) = self.open_folder(&resources_path(folder, id), &named, tree)? else { return Ok(Vec::new()) };
         let root = Arc::new(root);
         let (mut resources, mut size) = (Vec::new(), 0);
         for (path, stamp) in &tree.files {
-            let shown = format!("{named}/{}", line(path, SHOWN));
+            let shown = format!("{named}/{}", clean_line(path, MAX_SHOWN_NAME_BYTES));
             if stamp.length > output.as_u64() {
                 let most = output.display().iec();
                 self.remarks.push(format!(
@@ -180,7 +190,7 @@ impl PlainFiles {
             }
             match FileResource::new(id, &root, path, stamp.clone()) {
                 Ok(resource) => {
-                    within(bounds.size, &mut size, resource.entry.resource.size())?;
+                    add_stored_size(bounds.size, &mut size, resource.entry.resource.size())?;
                     resources.push(Arc::new(resource));
                 }
                 Err(why) => self.remarks.push(format!("{shown} is not offered: its URI {why}")),
@@ -197,11 +207,11 @@ impl PlainFiles {
     }
 
     /// Opens a folder and adds the notes of its scan to the warnings.
-    fn open(&mut self, path: &Path, named: &str, tree: &PlainTree) -> Result<Option<OwnedFd>, PlainFileError> {
-        match &tree.flaw {
-            Some(TreeError::Lasting(why)) => return Err(PlainFileError::Refused(why.clone())),
-            Some(TreeError::Passing(why)) => {
-                return Err(PlainFileError::Hindered(LoadError::Hindered(format!("{named}: {why}"))));
+    fn open_folder(&mut self, path: &Path, named: &str, tree: &PlainTree) -> Result<Option<OwnedFd>, PlainFileError> {
+        match &tree.error {
+            Some(TreeError::Permanent(why)) => return Err(PlainFileError::Refused(why.clone())),
+            Some(TreeError::Transient(why)) => {
+                return Err(PlainFileError::Transient(LoadError::Transient(format!("{named}: {why}"))));
             }
             None => {}
         }
@@ -210,13 +220,13 @@ impl PlainFiles {
             Ok(root) => Ok(Some(root)),
             // The next scan finds it deleted.
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
-            Err(error) => Err(PlainFileError::hindered(named, &error.into())),
+            Err(error) => Err(PlainFileError::transient(named, &error.into())),
         }
     }
 }
 
-/// Adds `more` to the stored `size` of the files in a folder, and checks the limit.
-fn within(most: ByteSize, size: &mut usize, more: usize) -> Result<(), PlainFileError> {
+/// Adds `more` to the stored `max_entries_size` of the files in a folder, and checks the limit.
+fn add_stored_size(most: ByteSize, size: &mut usize, more: usize) -> Result<(), PlainFileError> {
     *size = size.saturating_add(more);
     if *size as u64 <= most.as_u64() {
         return Ok(());
@@ -227,10 +237,10 @@ fn within(most: ByteSize, size: &mut usize, more: usize) -> Result<(), PlainFile
     )))
 }
 
-enum PlainItem {
+enum PromptFileContent {
     Text(String),
-    Gone,
-    Wrong(String),
+    Missing,
+    Invalid(String),
 }
 
 /// Reads a prompt file.
@@ -238,24 +248,25 @@ enum PlainItem {
 /// # Errors
 ///
 /// Returns an error if reading fails for a transient reason.
-fn read(root: &OwnedFd, path: &str) -> io::Result<PlainItem> {
+fn read_prompt_file(root: &OwnedFd, path: &str) -> io::Result<PromptFileContent> {
     let file = match open_file(root.as_fd(), path) {
         Ok(file) => File::from(file),
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return Ok(PlainItem::Gone),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return Ok(PromptFileContent::Missing),
         Err(error @ (Errno::ACCESS | Errno::PERM)) => {
-            return Ok(PlainItem::Wrong(format!("it cannot be read: {}", io::Error::from(error).kind())));
+            return Ok(PromptFileContent::Invalid(format!("it cannot be read: {}", io::Error::from(error).kind())));
         }
         Err(error) => return Err(error.into()),
     };
     if !file.metadata()?.is_file() {
-        return Ok(PlainItem::Gone);
+        return Ok(PromptFileContent::Missing);
     }
     let mut bytes = Vec::new();
-    file.take(PROMPT.as_u64() + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > PROMPT.as_u64() {
-        return Ok(PlainItem::Wrong(format!("it is larger than {}", PROMPT.display().iec())));
+    file.take(MAX_PROMPT_SIZE.as_u64() + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_PROMPT_SIZE.as_u64() {
+        return Ok(PromptFileContent::Invalid(format!("it is larger than {}", MAX_PROMPT_SIZE.display().iec())));
     }
-    Ok(String::from_utf8(bytes).map_or_else(|_| PlainItem::Wrong("it is not valid UTF-8".to_owned()), PlainItem::Text))
+    Ok(String::from_utf8(bytes)
+        .map_or_else(|_| PromptFileContent::Invalid("it is not valid UTF-8".to_owned()), PromptFileContent::Text))
 }
 
 #[cfg(test)]
@@ -263,8 +274,8 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::bounds::tests::SMALL;
-    use crate::folder::scan;
+    use crate::description_limits::tests::SMALL;
+    use crate::plugin_folder::scan;
 
     const LARGE: DescriptionLimits = DescriptionLimits { size: ByteSize::mib(1), ..SMALL };
 

@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use any_ascii::any_ascii_char;
-use toolbay_model::{Digest, Limit, Prompt, TOOL_NAME, Tool, is_name};
+use toolbay_model::{Digest, Limit, MAX_MCP_TOOL_NAME_BYTES, Prompt, Tool, is_name};
 use toolbay_sandbox::PluginContext;
 
-use crate::component::LoadedComponent;
-use crate::definition::ValidDefinition;
 use crate::file_resource::FileResource;
+use crate::loaded_component::LoadedComponent;
+use crate::match_budget::MatchBudget;
 use crate::plain_files::PlainFiles;
 use crate::prompt_entry::PromptEntry;
 use crate::resource_entry::ResourceEntry;
-use crate::steps::MatchBudget;
 use crate::terms::PluginTerms;
 use crate::text_prompt::TextPrompt;
+use crate::tool_definition::ValidDefinition;
 
 /// Maximum number of warnings about the views of a plugin.
-const REMARKS: usize = 50;
+const MAX_REMARKS: usize = 50;
 
 /// A loaded plugin. Immutable; freed when the catalog and the last call that uses it drop it.
 #[derive(Debug)]
@@ -77,15 +77,15 @@ pub struct GrantedResource {
 impl Plugin {
     /// Builds a plugin from its loaded parts.
     pub fn new(id: String, component: Arc<LoadedComponent>, files: Arc<PlainFiles>, terms: PluginTerms) -> Self {
-        let (tools, prompts) = (offered(&id, &component, &terms), prompts(&component, &files, &terms));
+        let (tools, prompts) = (named_tools(&id, &component, &terms), named_prompts(&component, &files, &terms));
         let mut remarks = Vec::new();
         for named in &tools {
             let tool = &named.tool.name;
-            remarks.extend(named.definition.view.mistakes.iter().map(|why| format!("tool {tool:?}: {why}")));
+            remarks.extend(named.definition.view.warnings.iter().map(|why| format!("tool {tool:?}: {why}")));
         }
-        let grant = &terms.environment.permissions.ui;
+        let grant = &terms.context.permissions.ui;
         let mut under = |entry: &Arc<ResourceEntry>| {
-            let (entry, said) = entry.under(&id, grant);
+            let (entry, said) = entry.with_grant(&id, grant);
             remarks.extend(said);
             entry
         };
@@ -95,9 +95,9 @@ impl Plugin {
             |file: &Arc<FileResource>| GrantedResource { entry: under(&file.entry), file: Some(Arc::clone(file)) };
         resources.extend(files.resources.iter().map(files_of));
         let templates = component.contents.templates.iter().map(under).collect();
-        if remarks.len() > REMARKS {
-            let more = remarks.len() - REMARKS;
-            remarks.truncate(REMARKS);
+        if remarks.len() > MAX_REMARKS {
+            let more = remarks.len() - MAX_REMARKS;
+            remarks.truncate(MAX_REMARKS);
             remarks.push(format!("{more} more warnings about its views"));
         }
         Self { id, component, files, terms, tools, prompts, resources, templates, remarks }
@@ -111,43 +111,43 @@ impl Plugin {
 
     /// Returns the digest of the component; `None` if there are only plain files.
     pub fn digest(&self) -> Option<Digest> {
-        self.component.callable.is_some().then_some(self.component.digest)
+        self.component.code.is_some().then_some(self.component.digest)
     }
 
     /// Returns whether the component offers a resource with this URI, either listed or through a
     /// template. The plugin may report changes of such resources. Matching draws on the budget
-    /// `steps`.
-    pub fn reads(&self, uri: &str, steps: &mut MatchBudget) -> bool {
-        self.component.contents.reads(uri, steps)
+    /// `match_budget`.
+    pub fn offers_resource(&self, uri: &str, steps: &mut MatchBudget) -> bool {
+        self.component.contents.can_read(uri, steps)
     }
 
     /// Returns the context of a call of the tool `name` (without the prefix).
-    pub fn environment(&self, name: &str) -> &PluginContext {
-        self.terms.tools.get(name).map_or(&self.terms.environment, |tool| &tool.environment)
+    pub fn tool_context(&self, name: &str) -> &PluginContext {
+        self.terms.tools.get(name).map_or(&self.terms.context, |tool| &tool.context)
     }
 
     /// Returns whether the grant sets this limit specifically for the tool `name`.
     pub fn is_limit_of_tool(&self, name: &str, limit: Limit) -> bool {
         let key = limit.key().strip_prefix("limits.");
-        self.terms.tools.get(name).is_some_and(|tool| tool.own.iter().any(|own| Some(*own) == key))
+        self.terms.tools.get(name).is_some_and(|tool| tool.limit_keys.iter().any(|own| Some(*own) == key))
     }
 
     /// Returns whether calls of both plugins behave the same.
-    pub(crate) fn same_as(&self, other: &Self) -> bool {
+    pub(crate) fn behaves_like(&self, other: &Self) -> bool {
         self.digest() == other.digest() && self.terms == other.terms && self.files == other.files
     }
 }
 
 /// Returns a component's tools under a plugin's terms.
-fn offered(id: &str, component: &LoadedComponent, terms: &PluginTerms) -> Vec<NamedTool> {
+fn named_tools(id: &str, component: &LoadedComponent, terms: &PluginTerms) -> Vec<NamedTool> {
     let mut tools = Vec::new();
     for definition in &component.contents.tools {
         // A command does not define its own name.
-        let renamed = component.is_command().then(|| Arc::new(definition.renamed(tool_name(id))));
+        let renamed = component.is_command().then(|| Arc::new(definition.with_name(tool_name(id))));
         let definition = renamed.as_ref().unwrap_or(definition);
-        let definition = match terms.shown.get(&definition.tool.name) {
+        let definition = match terms.tool_overrides.get(&definition.tool.name) {
             Some(shown) if shown.hidden => continue,
-            Some(shown) => Arc::new(definition.shown_as(shown)),
+            Some(shown) => Arc::new(definition.with_override(shown)),
             None => Arc::clone(definition),
         };
         let tool = match &terms.prefix {
@@ -163,7 +163,7 @@ fn offered(id: &str, component: &LoadedComponent, terms: &PluginTerms) -> Vec<Na
 }
 
 /// Returns the prompts of a component and of plain files under a plugin's terms.
-fn prompts(component: &LoadedComponent, files: &PlainFiles, terms: &PluginTerms) -> Vec<NamedPrompt> {
+fn named_prompts(component: &LoadedComponent, files: &PlainFiles, terms: &PluginTerms) -> Vec<NamedPrompt> {
     let own = component.contents.prompts.iter().map(|entry| (entry, None));
     let texts = files.prompts.iter().map(|text| (&text.entry, Some(text)));
     let named = own.chain(texts).map(|(entry, text)| {
@@ -186,5 +186,5 @@ pub fn tool_name(id: &str) -> String {
     let latin = id.chars().map(|c| if c.is_ascii() { c.to_string() } else { any_ascii_char(c).to_owned() });
     let latin = latin.map(|letters| if letters.is_empty() { "_".to_owned() } else { letters });
     let latin: String = latin.collect();
-    latin.chars().map(|c| if allowed(c) { c } else { '_' }).take(TOOL_NAME).collect()
+    latin.chars().map(|c| if allowed(c) { c } else { '_' }).take(MAX_MCP_TOOL_NAME_BYTES).collect()
 }

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolbay_model::text::{line, thousands};
-use toolbay_model::{Prompt, PromptDefinition, SchemaViolation, TOOL_NAME, is_tool_name};
+use toolbay_model::text::{clean_line, format_thousands};
+use toolbay_model::{MAX_MCP_TOOL_NAME_BYTES, Prompt, PromptDefinition, SchemaViolation, is_tool_name};
 
+use crate::definition_meta::{check_icons, parse_meta};
 use crate::fingerprint::DefinitionFingerprint;
-use crate::members::{check_icons, meta};
 
 /// Maximum number of arguments of a prompt.
-const ARGUMENTS: usize = 64;
+const MAX_ARGUMENTS: usize = 64;
 
 /// Maximum number of argument names in an error.
-const NAMED: usize = 8;
+const MAX_SHOWN_ARGUMENTS: usize = 8;
 
 /// A validated prompt definition, shared by all offers built from it.
 #[derive(Clone, Debug)]
@@ -36,19 +36,21 @@ impl PromptEntry {
     pub(crate) fn new(definition: PromptDefinition) -> Result<Self, String> {
         let name = definition.name;
         if !is_tool_name(&name) {
-            return Err(format!("prompt {name:?}: a name must have 1 to {TOOL_NAME} characters of A-Z a-z 0-9 _ - ."));
+            return Err(format!(
+                "prompt {name:?}: a name must have 1 to {MAX_MCP_TOOL_NAME_BYTES} characters of A-Z a-z 0-9 _ - ."
+            ));
         }
         let wrong = |why: String| format!("prompt {name:?}: {why}");
-        if definition.arguments.len() > ARGUMENTS {
-            let n = thousands(definition.arguments.len() as u64);
-            return Err(wrong(format!("has {n} arguments, but at most {ARGUMENTS} are allowed")));
+        if definition.arguments.len() > MAX_ARGUMENTS {
+            let n = format_thousands(definition.arguments.len() as u64);
+            return Err(wrong(format!("has {n} arguments, but at most {MAX_ARGUMENTS} are allowed")));
         }
         let mut names = HashSet::new();
         for argument in &definition.arguments {
             let name = &argument.name;
             if !is_tool_name(name) {
                 return Err(wrong(format!(
-                    "the name of an argument must have 1 to {TOOL_NAME} characters of A-Z a-z 0-9 _ - ., not {name:?}"
+                    "the name of an argument must have 1 to {MAX_MCP_TOOL_NAME_BYTES} characters of A-Z a-z 0-9 _ - ., not {name:?}"
                 )));
             }
             if !names.insert(name) {
@@ -56,7 +58,7 @@ impl PromptEntry {
             }
         }
         let (meta, needs) = match &definition.meta {
-            Some(text) => meta(text).map_err(wrong)?,
+            Some(text) => parse_meta(text).map_err(wrong)?,
             None => (None, Map::new()),
         };
         check_icons(&definition.icons).map_err(wrong)?;
@@ -80,17 +82,20 @@ impl PromptEntry {
             pointer: String::new(),
             message: format!("{:?} is missing", argument.name),
         });
-        let names: Vec<_> = known.iter().take(NAMED).map(|argument| format!("{:?}", argument.name)).collect();
+        let names: Vec<_> =
+            known.iter().take(MAX_SHOWN_ARGUMENTS).map(|argument| format!("{:?}", argument.name)).collect();
         let valid = match known.len() {
             0 => "the prompt has no arguments".to_owned(),
-            n if n > NAMED => format!("its arguments are {} and {} more", names.join(", "), n - NAMED),
+            n if n > MAX_SHOWN_ARGUMENTS => {
+                format!("its arguments are {} and {} more", names.join(", "), n - MAX_SHOWN_ARGUMENTS)
+            }
             1 => format!("its only argument is {}", names.join("")),
             _ => format!("its arguments are {}", names.join(", ")),
         };
         let unknown = arguments.keys().filter(|name| !known.iter().any(|argument| argument.name == **name));
-        let unknown = unknown.take(NAMED).map(|name| SchemaViolation {
+        let unknown = unknown.take(MAX_SHOWN_ARGUMENTS).map(|name| SchemaViolation {
             pointer: String::new(),
-            message: format!("the prompt has no argument {:?}; {valid}", line(name, TOOL_NAME)),
+            message: format!("the prompt has no argument {:?}; {valid}", clean_line(name, MAX_MCP_TOOL_NAME_BYTES)),
         });
         missing.chain(unknown).collect()
     }
@@ -128,7 +133,11 @@ pub(crate) mod tests {
         };
         let many: Vec<String> = (0..1000).map(|n| format!("n{n:04}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        assert_eq!(entry.violations(&arguments(&many)).len(), 1 + NAMED, "an error does not grow with the request");
+        assert_eq!(
+            entry.violations(&arguments(&many)).len(),
+            1 + MAX_SHOWN_ARGUMENTS,
+            "an error does not grow with the request"
+        );
         insta::assert_snapshot!([
             said(&entry, &["language", "colour"]),
             said(&prompt("a", &[]), &["\u{1b}[31m"]),

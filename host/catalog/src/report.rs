@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use toolbay_model::{Digest, LimitValue, Limits, ToolRateLimit, serialize_amounts};
 use toolbay_policy::Permissions;
 
-use crate::approve::ApprovalPolicy;
+use crate::approval::ApprovalPolicy;
 
 /// The status of one plugin file.
 #[derive(Clone, Debug, Serialize)]
@@ -44,12 +44,12 @@ pub struct PluginReport {
     pub grant: Option<GrantReport>,
     /// The digests of the sources of the plugin in service.
     #[serde(skip)]
-    pub made_from: Option<MadeFrom>,
+    pub source_digests: Option<SourceDigests>,
 }
 
 /// The digests of the sources of a plugin in service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MadeFrom {
+pub struct SourceDigests {
     /// SHA-256 of the component; `None` if there are only plain files.
     pub component: Option<Digest>,
     /// SHA-256 of the text of its grant; `None` if it has none.

@@ -8,21 +8,21 @@ use std::sync::Arc;
 use percent_encoding::percent_decode_str;
 use toolbay_model::ListedResource;
 
-use crate::file_resource::listed;
+use crate::file_resource::listed_resource;
 use crate::offer::ResourceOffer;
 use crate::uri;
 
 /// The MIME type of folders.
-const FOLDER: &str = "inode/directory";
+const FOLDER_MIME_TYPE: &str = "inode/directory";
 
 /// The files of skills, by URI.
 type SkillFiles = BTreeMap<String, Arc<ResourceOffer>>;
 
 /// Returns whether all files of the skill whose `SKILL.md` has this URI are `visible`. Clients
 /// receive a skill completely or not at all.
-pub(crate) fn is_visible(files: &SkillFiles, manifest: &str, visible: impl Fn(&str) -> bool) -> bool {
+pub(crate) fn is_skill_visible(files: &SkillFiles, manifest: &str, visible: impl Fn(&str) -> bool) -> bool {
     let beneath = manifest.rsplit_once('/').map_or(manifest, |(folder, _)| folder);
-    within(files, &format!("{beneath}/")).all(|(uri, _)| visible(uri))
+    files_below(files, &format!("{beneath}/")).all(|(uri, _)| visible(uri))
 }
 
 /// Returns up to `limit` visible files and folders directly in the folder `uri`, starting after
@@ -36,16 +36,20 @@ pub(crate) fn page_of_folder(
     visible: impl Fn(&str) -> bool,
 ) -> Option<(Vec<Arc<ListedResource>>, bool)> {
     // The path contains at least the name of the skill: anything above it is not a folder.
-    uri.strip_prefix(uri::SKILLS)?.strip_prefix("://").filter(|path| !path.is_empty() && !path.ends_with('/'))?;
+    uri.strip_prefix(uri::SKILL_SCHEME)?.strip_prefix("://").filter(|path| !path.is_empty() && !path.ends_with('/'))?;
     let beneath = format!("{uri}/");
     let mut children: BTreeMap<String, Arc<ListedResource>> = BTreeMap::new();
-    for (file, offer) in within(files, &beneath).filter(|(file, _)| visible(file)) {
+    for (file, offer) in files_below(files, &beneath).filter(|(file, _)| visible(file)) {
         match file.strip_prefix(&beneath).and_then(|path| path.split_once('/')) {
             None => drop(children.insert(file.clone(), Arc::clone(offer.resource()))),
             Some((name, _)) => {
                 let uri = format!("{beneath}{name}");
                 children.entry(uri).or_insert_with_key(|uri| {
-                    Arc::new(listed(uri.clone(), &percent_decode_str(name).decode_utf8_lossy(), Some(FOLDER)))
+                    Arc::new(listed_resource(
+                        uri.clone(),
+                        &percent_decode_str(name).decode_utf8_lossy(),
+                        Some(FOLDER_MIME_TYPE),
+                    ))
                 });
             }
         }
@@ -60,7 +64,10 @@ pub(crate) fn page_of_folder(
 }
 
 /// Returns the files whose URIs begin with `beneath`.
-fn within<'a>(files: &'a SkillFiles, beneath: &'a str) -> impl Iterator<Item = (&'a String, &'a Arc<ResourceOffer>)> {
+fn files_below<'a>(
+    files: &'a SkillFiles,
+    beneath: &'a str,
+) -> impl Iterator<Item = (&'a String, &'a Arc<ResourceOffer>)> {
     let from = (Bound::Included(beneath), Bound::Unbounded);
     files.range::<str, _>(from).take_while(move |(uri, _)| uri.starts_with(beneath))
 }
@@ -76,7 +83,7 @@ mod tests {
     fn files(uris: &[&str]) -> SkillFiles {
         let plugin = plugin("pdf", None, ComponentDescription::default());
         let file = |uri: &&str| {
-            let file = FileResource::kept((*uri).to_owned(), "a.md", "a", None, Digest::new([0; 32]), Vec::new());
+            let file = FileResource::from_skill((*uri).to_owned(), "a.md", "a", None, Digest::new([0; 32]), Vec::new());
             let (entry, plugin) = (Arc::clone(&file.entry), Arc::clone(&plugin));
             ((*uri).to_owned(), Arc::new(ResourceOffer { entry, plugin, file: Some(Arc::new(file)) }))
         };
@@ -97,7 +104,7 @@ mod tests {
     fn page(uri: &str, after: Option<&str>, limit: usize, visible: fn(&str) -> bool) -> Option<(Vec<String>, bool)> {
         let (page, more) = page_of_folder(&tree(), uri, after, limit, visible)?;
         let shown = |child: &Arc<ListedResource>| match child.mime_type.as_deref() {
-            Some(FOLDER) => format!("{} ({}/)", child.uri, child.name),
+            Some(FOLDER_MIME_TYPE) => format!("{} ({}/)", child.uri, child.name),
             _ => child.uri.clone(),
         };
         Some((page.iter().map(shown).collect(), more))
@@ -154,8 +161,8 @@ mod tests {
         let only = |uri: &str| uri.starts_with("skill://pdf/a/c/");
         assert_eq!(page("skill://pdf", None, 10, only).unwrap().0, ["skill://pdf/a (a/)"]);
         assert_eq!(page("skill://pdf-2", None, 10, only), None);
-        assert!(!is_visible(&tree(), "skill://pdf/SKILL.md", only));
-        assert!(!is_visible(&tree(), "skill://pdf/SKILL.md", |uri| uri != "skill://pdf/a/c/d.md"));
-        assert!(is_visible(&tree(), "skill://pdf/SKILL.md", |uri| uri.starts_with("skill://pdf/")));
+        assert!(!is_skill_visible(&tree(), "skill://pdf/SKILL.md", only));
+        assert!(!is_skill_visible(&tree(), "skill://pdf/SKILL.md", |uri| uri != "skill://pdf/a/c/d.md"));
+        assert!(is_skill_visible(&tree(), "skill://pdf/SKILL.md", |uri| uri.starts_with("skill://pdf/")));
     }
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use toolbay_model::{ListedResource, Prompt, Skill, Tool};
 
-use crate::fingerprint::{DefinitionFingerprint, digest};
+use crate::fingerprint::{DefinitionFingerprint, list_digest};
+use crate::match_budget::{MatchBudget, MatchBudgetExhausted};
 use crate::offer::{PromptOffer, ResourceOffer, SkillOffer, ToolOffer};
 use crate::report::PluginReport;
-use crate::skill_tree::{is_visible, page_of_folder};
-use crate::spelling::UriSpellings;
-use crate::steps::{MatchBudget, MatchBudgetExhausted};
+use crate::skill_tree::{is_skill_visible, page_of_folder};
 use crate::uri_matcher::UriMatcher;
+use crate::uri_spelling::UriSpellings;
 
 /// Everything that the server offers at one moment. Immutable once published.
 #[derive(Debug, Default)]
@@ -20,12 +20,12 @@ pub struct Snapshot {
     /// Number of the snapshot. It increases by one with each publication.
     pub generation: u64,
     /// Number of the lists. It increases only if the result of a list method changes.
-    pub listing: u64,
+    pub list_generation: u64,
     /// True if every plugin that existed at startup has been loaded or refused.
     pub complete: bool,
     /// True if the first plugins, in the order of their ids, have been loaded or refused. These are
     /// as many as the instructions for clients describe. Also true if `complete` is.
-    pub introduced: bool,
+    pub first_loaded: bool,
     /// The tools, by the name that clients call.
     pub tools: BTreeMap<String, Arc<ToolOffer>>,
     /// The prompts, by the name that clients request.
@@ -45,7 +45,7 @@ pub struct Snapshot {
     pub notes: BTreeMap<String, String>,
     /// The resource templates in the order in which a URI is matched against them: by plugin id,
     /// then by template text.
-    pub matching: Vec<Arc<ResourceOffer>>,
+    pub match_order: Vec<Arc<ResourceOffer>>,
     /// Finds the resource templates that a URI matches.
     pub matcher: UriMatcher,
     /// Index of URIs that are not in normal form.
@@ -102,12 +102,12 @@ impl Snapshot {
         limit: usize,
         visible: impl Fn(&str) -> bool,
     ) -> (Vec<Arc<Skill>>, bool) {
-        page(&self.skills, after, limit, |uri| is_visible(&self.files, uri, &visible), |offer| &offer.skill)
+        page(&self.skills, after, limit, |uri| is_skill_visible(&self.files, uri, &visible), |offer| &offer.skill)
     }
 
     /// Returns the skill whose `SKILL.md` has this URI, if all of its files are `visible`.
     pub fn skill(&self, uri: &str, visible: impl Fn(&str) -> bool) -> Option<Arc<Skill>> {
-        let offer = self.skills.get(uri).filter(|_| is_visible(&self.files, uri, &visible))?;
+        let offer = self.skills.get(uri).filter(|_| is_skill_visible(&self.files, uri, &visible))?;
         Some(Arc::clone(&offer.skill))
     }
 
@@ -125,12 +125,12 @@ impl Snapshot {
 
     /// Returns the resource to read at `uri`: the resource or the file of a skill with this URI, or
     /// else the first template that it matches, ordered by plugin id, then by template text.
-    /// Matching draws on the budget `steps`.
+    /// Matching draws on the budget `match_budget`.
     ///
     /// # Errors
     ///
     /// Returns an error if the budget is exhausted.
-    pub fn resource(
+    pub fn find_resource(
         &self,
         uri: &str,
         steps: &mut MatchBudget,
@@ -138,26 +138,26 @@ impl Snapshot {
         if let Some(known) = self.resources.get(uri).or_else(|| self.files.get(uri)) {
             return Ok(Some(known));
         }
-        let template = |number: usize| self.matching.get(number)?.entry.template.as_deref();
-        let found = self.matcher.first(uri, template, steps)?;
-        Ok(found.and_then(|number| self.matching.get(number)))
+        let template = |number: usize| self.match_order.get(number)?.entry.template.as_deref();
+        let found = self.matcher.find_first(uri, template, steps)?;
+        Ok(found.and_then(|number| self.match_order.get(number)))
     }
 
     /// Returns an equivalent spelling under which `uri` may be offered, if it is a different one
     /// (RFC 3986, section 6.2.2).
-    pub fn spelling(&self, uri: &str) -> Option<String> {
+    pub fn find_spelling(&self, uri: &str) -> Option<String> {
         self.spellings.find(uri, |uri| self.resources.contains_key(uri) || self.files.contains_key(uri))
     }
 
     /// Returns a digest of the `visible` tools. If two digests are equal, so are the results of
     /// `tools/list`.
     pub fn digest_of_tools(&self, visible: impl Fn(&str) -> bool) -> u64 {
-        digest(self.listed_tools().filter(|(name, _)| visible(name)))
+        list_digest(self.tool_fingerprints().filter(|(name, _)| visible(name)))
     }
 
     /// Like [`Self::digest_of_tools`], for the prompts.
     pub fn digest_of_prompts(&self, visible: impl Fn(&str) -> bool) -> u64 {
-        digest(self.listed_prompts().filter(|(name, _)| visible(name)))
+        list_digest(self.prompt_fingerprints().filter(|(name, _)| visible(name)))
     }
 
     /// Like [`Self::digest_of_tools`], for the resources, the resource templates and the skills
@@ -165,23 +165,25 @@ impl Snapshot {
     pub fn digest_of_resources(&self, visible: impl Fn(&str) -> bool) -> u64 {
         // A resource and a template cannot be confused: only a template contains braces. The
         // fingerprints of skills are separate.
-        let resources = listed(&self.resources).chain(listed(&self.templates)).filter(|(uri, _)| visible(uri));
-        let skills = self.listed_skills().filter(|(uri, _)| is_visible(&self.files, uri, &visible));
-        digest(resources.chain(skills))
+        let resources = resource_fingerprints(&self.resources)
+            .chain(resource_fingerprints(&self.templates))
+            .filter(|(uri, _)| visible(uri));
+        let skills = self.skill_fingerprints().filter(|(uri, _)| is_skill_visible(&self.files, uri, &visible));
+        list_digest(resources.chain(skills))
     }
 
     /// Returns whether all lists are the same in both snapshots.
-    pub(crate) fn lists_the_same(&self, other: &Self) -> bool {
-        self.listed_tools().eq(other.listed_tools())
-            && self.listed_prompts().eq(other.listed_prompts())
-            && listed(&self.resources).eq(listed(&other.resources))
-            && listed(&self.templates).eq(listed(&other.templates))
-            && self.listed_skills().eq(other.listed_skills())
+    pub(crate) fn has_same_lists(&self, other: &Self) -> bool {
+        self.tool_fingerprints().eq(other.tool_fingerprints())
+            && self.prompt_fingerprints().eq(other.prompt_fingerprints())
+            && resource_fingerprints(&self.resources).eq(resource_fingerprints(&other.resources))
+            && resource_fingerprints(&self.templates).eq(resource_fingerprints(&other.templates))
+            && self.skill_fingerprints().eq(other.skill_fingerprints())
     }
 
     /// Returns the URIs of the files that changed between `previous` and this snapshot, or that
     /// exist in only one of them.
-    pub(crate) fn updated_since(&self, previous: &Self) -> Vec<String> {
+    pub(crate) fn updated_files_since(&self, previous: &Self) -> Vec<String> {
         fn files(snapshot: &Snapshot) -> impl Iterator<Item = (&String, &Arc<ResourceOffer>)> {
             let listed = snapshot.resources.iter().filter(|(uri, _)| !snapshot.files.contains_key(*uri));
             listed.chain(&snapshot.files).filter(|(_, offer)| offer.file.is_some())
@@ -200,23 +202,25 @@ impl Snapshot {
     }
 
     /// Returns the names of all tools, with the fingerprints of their definitions.
-    fn listed_tools(&self) -> impl Iterator<Item = (&str, DefinitionFingerprint)> {
+    fn tool_fingerprints(&self) -> impl Iterator<Item = (&str, DefinitionFingerprint)> {
         self.tools.iter().map(|(name, offer)| (name.as_str(), offer.definition.fingerprint))
     }
 
     /// Returns the names of all prompts, with the fingerprints of their definitions.
-    fn listed_prompts(&self) -> impl Iterator<Item = (&str, DefinitionFingerprint)> {
+    fn prompt_fingerprints(&self) -> impl Iterator<Item = (&str, DefinitionFingerprint)> {
         self.prompts.iter().map(|(name, offer)| (name.as_str(), offer.entry.fingerprint))
     }
 
     /// Returns the URIs of all skills, with fingerprints that change if any of their files does.
-    fn listed_skills(&self) -> impl Iterator<Item = (&str, DefinitionFingerprint)> {
+    fn skill_fingerprints(&self) -> impl Iterator<Item = (&str, DefinitionFingerprint)> {
         self.skills.iter().map(|(uri, offer)| (uri.as_str(), offer.fingerprint))
     }
 }
 
 /// Returns the URIs of resources or templates, with the fingerprints of their definitions.
-fn listed(offers: &BTreeMap<String, Arc<ResourceOffer>>) -> impl Iterator<Item = (&str, DefinitionFingerprint)> {
+fn resource_fingerprints(
+    offers: &BTreeMap<String, Arc<ResourceOffer>>,
+) -> impl Iterator<Item = (&str, DefinitionFingerprint)> {
     offers.iter().map(|(uri, offer)| (uri.as_str(), offer.entry.fingerprint))
 }
 
@@ -258,7 +262,7 @@ pub(crate) mod tests {
         let mut changed = snapshot(&["a"]);
         let shown = ToolOverride { description: Some("Does it.".into()), ..ToolOverride::default() };
         let offer = Arc::clone(&changed.tools["a"]);
-        let definition = Arc::new(offer.definition.shown_as(&shown));
+        let definition = Arc::new(offer.definition.with_override(&shown));
         let offer = ToolOffer { tool: Arc::clone(&definition.tool), definition, plugin: Arc::clone(&offer.plugin) };
         changed.tools.insert("a".into(), Arc::new(offer));
         assert_ne!(changed.digest_of_tools(|_| true), snapshot(&["a"]).digest_of_tools(|_| true));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytesize::ByteSize;
 use serde_json::Map;
-use toolbay_model::text::{clean, line};
+use toolbay_model::text::{clean, clean_line};
 use toolbay_model::{
     CallError, ContentBlock, ContentBody, Limit, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, is_name,
 };
@@ -14,16 +14,16 @@ use crate::front_matter::FrontMatter;
 use crate::prompt_entry::PromptEntry;
 
 /// Maximum length of an argument name, in bytes.
-const LONGEST: usize = 128;
+const MAX_ARGUMENT_NAME_BYTES: usize = 128;
 
 /// The white space that may surround a name.
-const BLANK: [char; 2] = [' ', '\t'];
+const NAME_WHITESPACE: [char; 2] = [' ', '\t'];
 
 /// Maximum number of names in a remark.
-const NAMED: usize = 5;
+const MAX_SHOWN_NAMES: usize = 5;
 
 /// Maximum length of a name in a remark, in bytes.
-const SHOWN: usize = 64;
+const MAX_SHOWN_NAME_BYTES: usize = 64;
 
 /// A prompt in a text file.
 #[derive(Clone, Debug)]
@@ -31,13 +31,13 @@ pub struct TextPrompt {
     /// The definition of the prompt.
     pub entry: Arc<PromptEntry>,
     /// The parts of the message.
-    pieces: Box<[TemplatePiece]>,
+    pieces: Box<[PromptPiece]>,
     /// The size of everything retained from the file, in bytes.
     size: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum TemplatePiece {
+enum PromptPiece {
     Text(Box<str>),
     /// The value of the argument with this name.
     Value(Box<str>),
@@ -58,8 +58,8 @@ impl TextPrompt {
     /// Returns a message that describes the problem. It begins with the line number and a colon if
     /// it concerns one line.
     pub(crate) fn parse(name: &str, text: &str) -> Result<(Self, Vec<String>), String> {
-        let (matter, body) = FrontMatter::of(text).map_err(|(line, why)| format!("{line}: {why}"))?;
-        let mut remarks: Vec<String> = matter.unknown().into_iter().collect();
+        let (matter, body) = FrontMatter::parse(text).map_err(|(line, why)| format!("{line}: {why}"))?;
+        let mut remarks: Vec<String> = matter.unknown_keys_remark().into_iter().collect();
         let tidy = |text: String| clean(text.trim()).into_owned();
         let arguments = matter.arguments.into_iter().flatten().map(|argument| PromptArgument {
             name: argument.name,
@@ -82,11 +82,14 @@ impl TextPrompt {
             return Err(" it has no text after the front matter".to_owned());
         }
         let is_argument = |name: &str| entry.prompt.arguments.iter().any(|argument| argument.name == name);
-        let (pieces, unknown) = pieces(&body, is_argument);
+        let (pieces, unknown) = split_placeholders(&body, is_argument);
         if !unknown.is_empty() {
-            let named: Vec<String> =
-                unknown.iter().take(NAMED).map(|name| format!("{{{{{}}}}}", line(name, SHOWN))).collect();
-            let more = unknown.len().saturating_sub(NAMED);
+            let named: Vec<String> = unknown
+                .iter()
+                .take(MAX_SHOWN_NAMES)
+                .map(|name| format!("{{{{{}}}}}", clean_line(name, MAX_SHOWN_NAME_BYTES)))
+                .collect();
+            let more = unknown.len().saturating_sub(MAX_SHOWN_NAMES);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             remarks.push(format!(
                 "{}{more} in its text is not one of its arguments, and stays as it is",
@@ -94,13 +97,14 @@ impl TextPrompt {
             ));
         }
         let is_used =
-            |name: &str| pieces.iter().any(|piece| matches!(piece, TemplatePiece::Value(used) if &**used == name));
+            |name: &str| pieces.iter().any(|piece| matches!(piece, PromptPiece::Value(used) if &**used == name));
         let arguments = entry.prompt.arguments.iter().map(|argument| argument.name.as_str());
-        let idle: Vec<String> = arguments.filter(|name| !is_used(name)).map(|name| line(name, SHOWN)).collect();
+        let idle: Vec<String> =
+            arguments.filter(|name| !is_used(name)).map(|name| clean_line(name, MAX_SHOWN_NAME_BYTES)).collect();
         if !idle.is_empty() {
-            let more = idle.len().saturating_sub(NAMED);
+            let more = idle.len().saturating_sub(MAX_SHOWN_NAMES);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let named = idle.into_iter().take(NAMED).collect::<Vec<_>>().join(", ");
+            let named = idle.into_iter().take(MAX_SHOWN_NAMES).collect::<Vec<_>>().join(", ");
             remarks.push(format!(
                 "its text has no place for the argument {named}{more}; write {{{{NAME}}}} where it goes"
             ));
@@ -114,11 +118,11 @@ impl TextPrompt {
     /// # Errors
     ///
     /// Returns an error if the result would be larger.
-    pub fn fill(&self, arguments: &BTreeMap<String, String>, most: ByteSize) -> Result<PromptOutput, CallError> {
+    pub fn render(&self, arguments: &BTreeMap<String, String>, most: ByteSize) -> Result<PromptOutput, CallError> {
         let texts = || {
             self.pieces.iter().map(|piece| match piece {
-                TemplatePiece::Text(text) => &**text,
-                TemplatePiece::Value(name) => arguments.get(&**name).map_or("", String::as_str),
+                PromptPiece::Text(text) => &**text,
+                PromptPiece::Value(name) => arguments.get(&**name).map_or("", String::as_str),
             })
         };
         // A value can occur in many places, so the length is computed before anything is copied.
@@ -142,20 +146,22 @@ impl TextPrompt {
 
 /// Splits a text at its `{{argument}}` placeholders. Also returns the names in such braces that are
 /// not arguments. Scans the text once, from left to right.
-fn pieces(text: &str, is_argument: impl Fn(&str) -> bool) -> (Vec<TemplatePiece>, BTreeSet<String>) {
+fn split_placeholders(text: &str, is_argument: impl Fn(&str) -> bool) -> (Vec<PromptPiece>, BTreeSet<String>) {
     let (mut pieces, mut unknown) = (Vec::new(), BTreeSet::new());
     let mut closing = ClosingBraces::default();
     // Start of the text that is not in a piece yet, and position from which to search for the next
     // braces.
     let (mut plain, mut from) = (0, 0);
     while let Some(open) = text.get(from..).and_then(|rest| rest.find("{{")).map(|at| from + at) {
-        let named = closing.after(text, open + 2).filter(|(name, _)| name.len() <= LONGEST && is_name(name));
+        let named = closing
+            .name_from(text, open + 2)
+            .filter(|(name, _)| name.len() <= MAX_ARGUMENT_NAME_BYTES && is_name(name));
         match named {
             Some((name, after)) if is_argument(name) => {
                 if let Some(text) = text.get(plain..open).filter(|text| !text.is_empty()) {
-                    pieces.push(TemplatePiece::Text(text.into()));
+                    pieces.push(PromptPiece::Text(text.into()));
                 }
-                pieces.push(TemplatePiece::Value(name.into()));
+                pieces.push(PromptPiece::Value(name.into()));
                 (plain, from) = (after, after);
             }
             named => {
@@ -166,7 +172,7 @@ fn pieces(text: &str, is_argument: impl Fn(&str) -> bool) -> (Vec<TemplatePiece>
         }
     }
     if let Some(text) = text.get(plain..).filter(|text| !text.is_empty()) {
-        pieces.push(TemplatePiece::Text(text.into()));
+        pieces.push(PromptPiece::Text(text.into()));
     }
     (pieces, unknown)
 }
@@ -175,25 +181,29 @@ fn pieces(text: &str, is_argument: impl Fn(&str) -> bool) -> (Vec<TemplatePiece>
 #[derive(Default)]
 struct ClosingBraces {
     /// Its position; `None` before the first search.
-    at: Option<usize>,
+    position: Option<usize>,
     /// End of the text before it, without trailing white space.
-    ends: usize,
+    text_end: usize,
     /// True if there are no more.
-    over: bool,
+    is_exhausted: bool,
 }
 
 impl ClosingBraces {
     /// Returns the name in braces that starts at `start`, and the position after the closing
     /// braces. `start` must not decrease between calls.
-    fn after<'a>(&mut self, text: &'a str, start: usize) -> Option<(&'a str, usize)> {
-        if !self.over && self.at.is_none_or(|at| at < start) {
-            self.at = text.get(start..).and_then(|rest| rest.find("}}")).map(|at| start + at);
-            self.over = self.at.is_none();
-            self.ends = text.get(..self.at.unwrap_or_default()).unwrap_or_default().trim_end_matches(BLANK).len();
+    fn name_from<'a>(&mut self, text: &'a str, start: usize) -> Option<(&'a str, usize)> {
+        if !self.is_exhausted && self.position.is_none_or(|at| at < start) {
+            self.position = text.get(start..).and_then(|rest| rest.find("}}")).map(|at| start + at);
+            self.is_exhausted = self.position.is_none();
+            self.text_end = text
+                .get(..self.position.unwrap_or_default())
+                .unwrap_or_default()
+                .trim_end_matches(NAME_WHITESPACE)
+                .len();
         }
-        let at = self.at?;
+        let at = self.position?;
         // If there is only white space in between, the name is empty.
-        let name = text.get(start..self.ends).unwrap_or_default().trim_start_matches(BLANK);
+        let name = text.get(start..self.text_end).unwrap_or_default().trim_start_matches(NAME_WHITESPACE);
         Some((name, at + 2))
     }
 }
@@ -225,7 +235,7 @@ Review this {{language}} code: {{ code }}
     fn filled(text: &str, arguments: &[(&str, &str)]) -> String {
         let (prompt, _) = TextPrompt::parse("a", text).unwrap();
         let arguments = arguments.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let output = prompt.fill(&arguments, ByteSize::kib(1)).unwrap();
+        let output = prompt.render(&arguments, ByteSize::kib(1)).unwrap();
         let [PromptMessage { role: "user", content: ContentBlock { body: ContentBody::Text(text), .. } }] =
             &*output.messages
         else {
@@ -265,16 +275,16 @@ Review this {{language}} code: {{ code }}
 
     /// Splits a text like the function under test, but searches for the end of each pair of braces
     /// again.
-    fn slowly(text: &str) -> Vec<TemplatePiece> {
+    fn slowly(text: &str) -> Vec<PromptPiece> {
         let (mut pieces, mut plain, mut rest) = (Vec::new(), String::new(), text);
         while let Some((before, after)) = rest.split_once("{{") {
             plain.push_str(before);
-            let named = after.split_once("}}").map(|(name, after)| (name.trim_matches(BLANK), after));
+            let named = after.split_once("}}").map(|(name, after)| (name.trim_matches(NAME_WHITESPACE), after));
             if let Some((name, after)) = named.filter(|(name, _)| *name == "a") {
                 if !plain.is_empty() {
-                    pieces.push(TemplatePiece::Text(std::mem::take(&mut plain).into()));
+                    pieces.push(PromptPiece::Text(std::mem::take(&mut plain).into()));
                 }
-                pieces.push(TemplatePiece::Value(name.into()));
+                pieces.push(PromptPiece::Value(name.into()));
                 rest = after;
             } else {
                 plain.push('{');
@@ -283,7 +293,7 @@ Review this {{language}} code: {{ code }}
         }
         plain.push_str(rest);
         if !plain.is_empty() {
-            pieces.push(TemplatePiece::Text(plain.into()));
+            pieces.push(PromptPiece::Text(plain.into()));
         }
         pieces
     }
@@ -291,7 +301,7 @@ Review this {{language}} code: {{ code }}
     proptest::proptest! {
         #[test]
         fn one_pass_finds_the_same(text in "(\\{|\\}|\\{\\{|\\}\\}|a| |\\{\\{ ?a ?\\}\\}|b|\n){0,24}") {
-            proptest::prop_assert_eq!(pieces(&text, |name| name == "a").0, slowly(&text));
+            proptest::prop_assert_eq!(split_placeholders(&text, |name| name == "a").0, slowly(&text));
         }
     }
 
@@ -307,7 +317,7 @@ Review this {{language}} code: {{ code }}
             (format!("{}{}}}}}", "{{a".repeat(most / 6), " ".repeat(most / 2)), 2),
             ("{{ ".repeat(most / 3), 1),
         ] {
-            let (pieces, unknown) = pieces(&text, |_| true);
+            let (pieces, unknown) = split_placeholders(&text, |_| true);
             assert_eq!((pieces.len(), unknown.len()), (number, 0));
         }
     }
@@ -324,10 +334,10 @@ Review this {{language}} code: {{ code }}
         let text = format!("---\narguments: [{{name: a}}]\n---\n{}", "{{a}}".repeat(10_000));
         let (prompt, _) = TextPrompt::parse("a", &text).unwrap();
         let arguments = [("a".to_owned(), "x".repeat(1_000_000))].into();
-        let why = prompt.fill(&arguments, ByteSize::mib(1)).unwrap_err();
+        let why = prompt.render(&arguments, ByteSize::mib(1)).unwrap_err();
         assert_eq!(why, CallError::Limit { limit: Limit::Output(ByteSize::mib(1)), tool: None });
-        assert!(prompt.fill(&[("a".to_owned(), "x".to_owned())].into(), ByteSize::b(10_000)).is_ok());
-        assert!(prompt.fill(&[("a".to_owned(), "x".to_owned())].into(), ByteSize::b(9_999)).is_err());
+        assert!(prompt.render(&[("a".to_owned(), "x".to_owned())].into(), ByteSize::b(10_000)).is_ok());
+        assert!(prompt.render(&[("a".to_owned(), "x".to_owned())].into(), ByteSize::b(9_999)).is_err());
     }
 
     #[test]

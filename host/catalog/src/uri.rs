@@ -1,25 +1,25 @@
 //! The URIs of resources: their syntax, and their construction from the path of a file.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use toolbay_model::text::thousands;
+use toolbay_model::text::format_thousands;
 use toolbay_model::uri::check_authority;
 
 /// Maximum length of a URI, in bytes.
-pub(crate) const LONGEST: usize = 2 << 10;
+pub(crate) const MAX_URI_BYTES: usize = 2 << 10;
 
 /// The scheme of plain files. Plugins cannot use it, because they could impersonate the operator's
 /// files.
-pub(crate) const SCHEME: &str = "toolbay";
+pub(crate) const FILE_SCHEME: &str = "toolbay";
 
 /// The scheme of the files of skills. Plugins cannot use it either.
-pub(crate) const SKILLS: &str = "skill";
+pub(crate) const SKILL_SCHEME: &str = "skill";
 
 /// The scheme of views.
-pub(crate) const VIEWS: &str = "ui";
+pub(crate) const VIEW_SCHEME: &str = "ui";
 
 /// The characters that are percent-encoded in a path segment: all that are not unreserved in RFC
 /// 3986.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const ENCODED_CHARACTERS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Checks an absolute URI (RFC 3986).
 ///
@@ -27,14 +27,14 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 ///
 /// Returns a description of the problem: the end of a sentence that begins with the URI.
 pub(crate) fn check(uri: &str) -> Result<(), String> {
-    if uri.len() > LONGEST {
-        let [length, most] = [uri.len(), LONGEST].map(|n| thousands(n as u64));
+    if uri.len() > MAX_URI_BYTES {
+        let [length, most] = [uri.len(), MAX_URI_BYTES].map(|n| format_thousands(n as u64));
         return Err(format!("has {length} bytes, but at most {most} are allowed"));
     }
     scheme(uri)?;
     check_characters(uri)?;
     check_authority(uri)?;
-    if climbs(uri) {
+    if has_parent_segment(uri) {
         return Err("contains the segment \"..\"".into());
     }
     Ok(())
@@ -89,7 +89,7 @@ pub(crate) enum UriCharacter {
 
 /// Returns the characters of `text`, each with its length in bytes, which is 3 for a
 /// percent-encoded one.
-pub(crate) fn letters(text: &str) -> Vec<(usize, UriCharacter)> {
+pub(crate) fn parse_characters(text: &str) -> Vec<(usize, UriCharacter)> {
     let mut letters = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, after @ ..] = rest {
@@ -115,39 +115,39 @@ pub(crate) fn letters(text: &str) -> Vec<(usize, UriCharacter)> {
 
 /// Returns whether `text`, or a part of it such as its query, contains the segment `..`, possibly
 /// percent-encoded. A plugin that uses such a URI as a path would leave the intended folder.
-pub(crate) fn climbs(text: &str) -> bool {
-    let letters = letters(text);
+pub(crate) fn has_parent_segment(text: &str) -> bool {
+    let letters = parse_characters(text);
     let ends =
         |(_, letter): &(usize, UriCharacter)| matches!(letter, UriCharacter::Delimiter | UriCharacter::Separator);
     letters.split(ends).any(|segment| matches!(segment, [(_, UriCharacter::Dot), (_, UriCharacter::Dot)]))
 }
 
 /// Returns the URI of the file at `path` (segments relative to a folder of files) of `id`.
-pub(crate) fn of_file<'a>(id: &str, path: impl IntoIterator<Item = &'a str>) -> String {
-    within(SCHEME, id, path)
+pub(crate) fn for_file<'a>(id: &str, path: impl IntoIterator<Item = &'a str>) -> String {
+    build_uri(FILE_SCHEME, id, path)
 }
 
 /// Returns the URI of the file or folder at `path` (segments relative to its folder) of the skill
 /// `name`.
-pub(crate) fn of_skill<'a>(name: &str, path: impl IntoIterator<Item = &'a str>) -> String {
-    within(SKILLS, name, path)
+pub(crate) fn for_skill<'a>(name: &str, path: impl IntoIterator<Item = &'a str>) -> String {
+    build_uri(SKILL_SCHEME, name, path)
 }
 
 /// Returns the URI of the view at `path` (segments relative to a folder of views) of `id`.
-pub(crate) fn of_view<'a>(id: &str, path: impl IntoIterator<Item = &'a str>) -> String {
-    within(VIEWS, id, path)
+pub(crate) fn for_view<'a>(id: &str, path: impl IntoIterator<Item = &'a str>) -> String {
+    build_uri(VIEW_SCHEME, id, path)
 }
 
 /// Percent-encodes a plugin's id as a part of a URI.
-pub(crate) fn encoded(id: &str) -> String {
-    utf8_percent_encode(id, ENCODED).to_string()
+pub(crate) fn encode_id(id: &str) -> String {
+    utf8_percent_encode(id, ENCODED_CHARACTERS).to_string()
 }
 
-fn within<'a>(scheme: &str, root: &str, path: impl IntoIterator<Item = &'a str>) -> String {
-    let mut uri = format!("{scheme}://{}", encoded(root));
+fn build_uri<'a>(scheme: &str, root: &str, path: impl IntoIterator<Item = &'a str>) -> String {
+    let mut uri = format!("{scheme}://{}", encode_id(root));
     for segment in path {
         uri.push('/');
-        uri.extend(utf8_percent_encode(segment, ENCODED));
+        uri.extend(utf8_percent_encode(segment, ENCODED_CHARACTERS));
     }
     uri
 }
@@ -156,27 +156,27 @@ fn within<'a>(scheme: &str, root: &str, path: impl IntoIterator<Item = &'a str>)
 #[derive(Debug)]
 pub(crate) struct MatchedUri<'a> {
     pub(crate) text: &'a str,
-    letters: Vec<(usize, UriCharacter)>,
+    characters: Vec<(usize, UriCharacter)>,
     /// The position of each of the letters, in bytes.
-    starts: Vec<usize>,
+    positions: Vec<usize>,
 }
 
 impl<'a> MatchedUri<'a> {
     /// Parses a URI. Returns `None` if no template can match it, because it is too long, is not a
     /// URI, or contains a segment `..`.
-    pub(crate) fn of(text: &'a str) -> Option<Self> {
-        if text.len() > LONGEST || check_characters(text).is_err() || climbs(text) {
+    pub(crate) fn parse(text: &'a str) -> Option<Self> {
+        if text.len() > MAX_URI_BYTES || check_characters(text).is_err() || has_parent_segment(text) {
             return None;
         }
-        let letters = letters(text);
+        let letters = parse_characters(text);
         let starts = letters.iter().scan(0, |at, (length, _)| Some(std::mem::replace(at, *at + length))).collect();
-        Some(Self { text, letters, starts })
+        Some(Self { text, characters: letters, positions: starts })
     }
 
     /// Returns the letters from the byte position `at` on. A letter starts there, because the
     /// prefix of a template does not end within a percent-encoded character.
-    pub(crate) fn letters_from(&self, at: usize) -> &[(usize, UriCharacter)] {
-        self.letters.get(self.starts.partition_point(|start| *start < at)..).unwrap_or_default()
+    pub(crate) fn characters_from(&self, at: usize) -> &[(usize, UriCharacter)] {
+        self.characters.get(self.positions.partition_point(|start| *start < at)..).unwrap_or_default()
     }
 }
 
@@ -190,7 +190,7 @@ mod tests {
         {
             assert_eq!(check(uri), Ok(()), "{uri}");
         }
-        let long = format!("x:{}", "a".repeat(LONGEST));
+        let long = format!("x:{}", "a".repeat(MAX_URI_BYTES));
         let uris = [
             "",
             "notes",
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn the_path_of_a_file_is_encoded() {
-        assert_eq!(of_file("my docs", ["a b", "ü?.md"]), "toolbay://my%20docs/a%20b/%C3%BC%3F.md");
-        assert_eq!(check(&of_file("a", ["...", "%2e%2e"])), Ok(()));
+        assert_eq!(for_file("my docs", ["a b", "ü?.md"]), "toolbay://my%20docs/a%20b/%C3%BC%3F.md");
+        assert_eq!(check(&for_file("a", ["...", "%2e%2e"])), Ok(()));
     }
 }

@@ -1,7 +1,7 @@
 //! Finds which of many URI templates a URI matches. Only templates with a matching prefix are
 //! tried, all within one budget.
 
-use crate::steps::{MatchBudget, MatchBudgetExhausted};
+use crate::match_budget::{MatchBudget, MatchBudgetExhausted};
 use crate::uri::MatchedUri;
 use crate::uri_template::UriTemplate;
 
@@ -9,7 +9,7 @@ use crate::uri_template::UriTemplate;
 #[derive(Clone, Debug, Default)]
 pub struct UriMatcher {
     /// The prefixes, in ascending order of their texts.
-    beginnings: Vec<TemplatePrefix>,
+    prefixes: Vec<TemplatePrefix>,
 }
 
 /// The templates that have the same prefix.
@@ -17,14 +17,14 @@ pub struct UriMatcher {
 struct TemplatePrefix {
     text: Box<str>,
     /// The index of the longest other prefix that is a prefix of this one.
-    shorter: Option<usize>,
+    parent: Option<usize>,
     /// The indexes of the templates, in ascending order.
     templates: Vec<usize>,
 }
 
 impl UriMatcher {
     /// Builds the index. Templates are numbered in the order of the iterator.
-    pub(crate) fn of<'a>(templates: impl Iterator<Item = &'a UriTemplate>) -> Self {
+    pub(crate) fn new<'a>(templates: impl Iterator<Item = &'a UriTemplate>) -> Self {
         let mut sorted: Vec<(&str, usize)> =
             templates.enumerate().map(|(number, template)| (template.prefix(), number)).collect();
         sorted.sort_unstable();
@@ -40,9 +40,9 @@ impl UriMatcher {
             }
             let shorter = open.last().copied();
             open.push(beginnings.len());
-            beginnings.push(TemplatePrefix { text: text.into(), shorter, templates: vec![number] });
+            beginnings.push(TemplatePrefix { text: text.into(), parent: shorter, templates: vec![number] });
         }
-        Self { beginnings }
+        Self { prefixes: beginnings }
     }
 
     /// Returns the number of the first template that `uri` matches. `templates` must return the
@@ -51,7 +51,7 @@ impl UriMatcher {
     /// # Errors
     ///
     /// Returns an error if the budget is exhausted.
-    pub(crate) fn first<'a>(
+    pub(crate) fn find_first<'a>(
         &self,
         uri: &str,
         templates: impl Fn(usize) -> Option<&'a UriTemplate>,
@@ -59,29 +59,29 @@ impl UriMatcher {
     ) -> Result<Option<usize>, MatchBudgetExhausted> {
         // Every prefix of the URI sorts before it, and all texts between the two begin with that
         // prefix.
-        let last = self.beginnings.partition_point(|beginning| *beginning.text <= *uri);
+        let last = self.prefixes.partition_point(|beginning| *beginning.text <= *uri);
         let Some(mut at) = last.checked_sub(1) else { return Ok(None) };
-        steps.take(uri.len())?;
+        steps.spend(uri.len())?;
         let mut tried = Vec::new();
-        let nearest = self.beginnings.get(at).map_or("", |beginning| &*beginning.text);
+        let nearest = self.prefixes.get(at).map_or("", |beginning| &*beginning.text);
         let common = nearest.bytes().zip(uri.bytes()).take_while(|(one, other)| one == other).count();
-        while let Some(beginning) = self.beginnings.get(at) {
-            steps.take(1)?;
+        while let Some(beginning) = self.prefixes.get(at) {
+            steps.spend(1)?;
             if beginning.text.len() <= common {
-                steps.take(beginning.templates.len())?;
+                steps.spend(beginning.templates.len())?;
                 tried.extend_from_slice(&beginning.templates);
             }
-            let Some(shorter) = beginning.shorter else { break };
+            let Some(shorter) = beginning.parent else { break };
             at = shorter;
         }
         if tried.is_empty() {
             return Ok(None);
         }
-        let Some(uri) = MatchedUri::of(uri) else { return Ok(None) };
+        let Some(uri) = MatchedUri::parse(uri) else { return Ok(None) };
         tried.sort_unstable();
         for number in tried {
             if let Some(template) = templates(number)
-                && template.matches_within(&uri, steps)?
+                && template.matches_with_budget(&uri, steps)?
             {
                 return Ok(Some(number));
             }
@@ -105,7 +105,7 @@ mod tests {
         uri: &str,
         steps: &mut MatchBudget,
     ) -> Result<Option<usize>, MatchBudgetExhausted> {
-        UriMatcher::of(templates.iter()).first(uri, |number| templates.get(number), steps)
+        UriMatcher::new(templates.iter()).find_first(uri, |number| templates.get(number), steps)
     }
 
     #[test]
@@ -125,20 +125,21 @@ mod tests {
         let many = templates(&many);
         assert_eq!(many.len(), 3000);
         let uri = format!("a:{}yx", "x".repeat(2000));
-        let mut steps = MatchBudget::new(MatchBudget::URI);
-        let matching = UriMatcher::of(many.iter());
+        let mut steps = MatchBudget::new(MatchBudget::PER_URI);
+        let matching = UriMatcher::new(many.iter());
         // It matches the first one, so no work is spent on the others.
-        assert_eq!(matching.first(&uri, |number| many.get(number), &mut steps), Ok(Some(0)));
-        assert!(steps.left() > MatchBudget::URI - 100_000, "{steps:?}");
+        assert_eq!(matching.find_first(&uri, |number| many.get(number), &mut steps), Ok(Some(0)));
+        assert!(steps.left() > MatchBudget::PER_URI - 100_000, "{steps:?}");
         let body = (0..14).map(|n| format!("{{+w{n}}}x")).collect::<Vec<_>>().concat();
         let none: Vec<String> = (0..3000).map(|n| format!("a:{{+v{n}}}x{body}Q{{+z}}")).collect();
         let none = templates(&none);
         assert_eq!(none.len(), 3000);
-        let mut request = MatchBudget::new(MatchBudget::REQUEST);
+        let mut request = MatchBudget::new(MatchBudget::PER_REQUEST);
         let uri = format!("a:{}yQz", "x".repeat(2000));
-        let matching = UriMatcher::of(none.iter());
+        let matching = UriMatcher::new(none.iter());
         for _ in 0..256 {
-            let found = request.part(MatchBudget::URI, |steps| matching.first(&uri, |number| none.get(number), steps));
+            let found = request
+                .with_part(MatchBudget::PER_URI, |steps| matching.find_first(&uri, |number| none.get(number), steps));
             assert_eq!(found, Err(MatchBudgetExhausted));
         }
         assert_eq!(request.left(), 0);

@@ -6,20 +6,20 @@
 
 use std::collections::HashSet;
 
-use toolbay_model::text::thousands;
+use toolbay_model::text::format_thousands;
 use toolbay_model::uri::check_authority;
 
-use crate::steps::{MatchBudget, MatchBudgetExhausted};
-use crate::uri::{MatchedUri, UriCharacter, check_characters, climbs, scheme};
+use crate::match_budget::{MatchBudget, MatchBudgetExhausted};
+use crate::uri::{MatchedUri, UriCharacter, check_characters, has_parent_segment, scheme};
 
 /// Maximum length of a template, in bytes.
-const TEMPLATE: usize = 1 << 10;
+const MAX_TEMPLATE_BYTES: usize = 1 << 10;
 
 /// Maximum number of variables of a template. Each takes one pass over a URI.
-const VARIABLES: usize = 16;
+const MAX_VARIABLES: usize = 16;
 
 /// Maximum length of a variable name, in bytes.
-const NAME: usize = 64;
+const MAX_VARIABLE_NAME_BYTES: usize = 64;
 
 /// A URI template.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,15 +27,15 @@ pub struct UriTemplate {
     /// The text before the first variable.
     prefix: Box<str>,
     /// The variables, each with the text that follows it.
-    parts: Box<[TemplatePart]>,
+    parts: Box<[UriTemplatePart]>,
 }
 
 /// A variable and the text that follows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct TemplatePart {
+struct UriTemplatePart {
     name: Box<str>,
     /// True if its value can contain any character.
-    reserved: bool,
+    is_reserved: bool,
     text: TextSearch,
 }
 
@@ -45,7 +45,7 @@ struct TextSearch {
     text: Box<[u8]>,
     /// The failure function: for each prefix of the text, the length of its longest proper suffix
     /// that is also a prefix.
-    back: Box<[usize]>,
+    failure_table: Box<[usize]>,
 }
 
 impl UriTemplate {
@@ -55,8 +55,8 @@ impl UriTemplate {
     ///
     /// Returns a description of the problem: the end of a sentence that begins with the template.
     pub fn parse(text: &str) -> Result<Self, String> {
-        if text.len() > TEMPLATE {
-            let [length, most] = [text.len(), TEMPLATE].map(|n| thousands(n as u64));
+        if text.len() > MAX_TEMPLATE_BYTES {
+            let [length, most] = [text.len(), MAX_TEMPLATE_BYTES].map(|n| format_thousands(n as u64));
             return Err(format!("has {length} bytes, but at most {most} are allowed"));
         }
         let (prefix, mut rest) = text.split_once('{').unwrap_or((text, ""));
@@ -77,20 +77,20 @@ impl UriTemplate {
             if between.is_empty() && next.is_some() {
                 return Err(format!("has nothing between {{{expression}}} and the next variable"));
             }
-            parts.push(TemplatePart::new(expression, between)?);
+            parts.push(UriTemplatePart::new(expression, between)?);
             match next {
                 Some(next) => rest = next,
                 None => break,
             }
         }
-        if parts.len() > VARIABLES {
-            return Err(format!("has {} variables, but at most {VARIABLES} are allowed", parts.len()));
+        if parts.len() > MAX_VARIABLES {
+            return Err(format!("has {} variables, but at most {MAX_VARIABLES} are allowed", parts.len()));
         }
         for text in [prefix].into_iter().chain(parts.iter().map(|part| part.text.as_str())) {
             check_characters(text)?;
         }
         // If the texts already contain the segment, no URI could match.
-        if climbs(text) {
+        if has_parent_segment(text) {
             return Err("contains the segment \"..\"".into());
         }
         let mut names = HashSet::new();
@@ -109,7 +109,8 @@ impl UriTemplate {
     /// does one with a segment `..`, in the URI as a whole or in the value of a variable, which a
     /// plugin may use as a path.
     pub fn matches(&self, uri: &str) -> bool {
-        MatchedUri::of(uri).is_some_and(|uri| self.matches_within(&uri, &mut MatchBudget::new(usize::MAX)) == Ok(true))
+        MatchedUri::parse(uri)
+            .is_some_and(|uri| self.matches_with_budget(&uri, &mut MatchBudget::new(usize::MAX)) == Ok(true))
     }
 
     /// Returns the text with which every matching URI begins.
@@ -123,13 +124,13 @@ impl UriTemplate {
     /// # Errors
     ///
     /// Returns an error if the budget is exhausted.
-    pub(crate) fn matches_within(
+    pub(crate) fn matches_with_budget(
         &self,
         uri: &MatchedUri<'_>,
         steps: &mut MatchBudget,
     ) -> Result<bool, MatchBudgetExhausted> {
         let Some(rest) = uri.text.strip_prefix(&*self.prefix) else { return Ok(false) };
-        let (rest, letters) = (rest.as_bytes(), uri.letters_from(self.prefix.len()));
+        let (rest, letters) = (rest.as_bytes(), uri.characters_from(self.prefix.len()));
         let end = self.parts.last().map_or(&[][..], |part| &part.text.text);
         // Values are not empty.
         let least: usize = self.parts.iter().map(|part| part.text.text.len() + 1).sum();
@@ -142,8 +143,8 @@ impl UriTemplate {
             *first = true;
         }
         for part in &self.parts {
-            steps.take(2 * ends.len())?;
-            ends = part.text.after(rest, &part.value_ends(letters, &ends));
+            steps.spend(2 * ends.len())?;
+            ends = part.text.match_ends(rest, &part.value_ends(letters, &ends));
             if !ends.contains(&true) {
                 return Ok(false);
             }
@@ -152,28 +153,28 @@ impl UriTemplate {
     }
 }
 
-impl TemplatePart {
+impl UriTemplatePart {
     fn new(expression: &str, text: &str) -> Result<Self, String> {
         let (name, reserved) = match expression.strip_prefix('+') {
             Some(name) => (name, true),
             None => (expression, false),
         };
         if expression.starts_with(|operator: char| "#./;?&=,!@|".contains(operator)) || name.ends_with(['*', ',']) {
-            return Err(unsupported(expression));
+            return Err(unsupported_expression(expression));
         }
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_.".contains(&byte);
-        if name.is_empty() || name.len() > NAME || !name.bytes().all(allowed) {
+        if name.is_empty() || name.len() > MAX_VARIABLE_NAME_BYTES || !name.bytes().all(allowed) {
             if name.contains([',', ':', '*']) {
-                return Err(unsupported(expression));
+                return Err(unsupported_expression(expression));
             }
             return Err(format!(
-                "has the variable {{{expression}}}, whose name must have 1 to {NAME} characters of A-Z a-z 0-9 _ ."
+                "has the variable {{{expression}}}, whose name must have 1 to {MAX_VARIABLE_NAME_BYTES} characters of A-Z a-z 0-9 _ ."
             ));
         }
         if text.contains('}') {
             return Err("has a \"}\" without a \"{\" before it".into());
         }
-        Ok(Self { name: name.into(), reserved, text: TextSearch::new(text) })
+        Ok(Self { name: name.into(), is_reserved: reserved, text: TextSearch::new(text) })
     }
 
     /// Returns the positions at which a value can end that begins at one of `starts`. A value has
@@ -185,8 +186,8 @@ impl TemplatePart {
         for (length, letter) in letters {
             segments.fresh |= starts.get(at) == Some(&true);
             segments = match letter {
-                UriCharacter::Delimiter if !self.reserved => SegmentStates::default(),
-                letter => segments.then(*letter),
+                UriCharacter::Delimiter if !self.is_reserved => SegmentStates::default(),
+                letter => segments.advance(*letter),
             };
             at += length;
             if let Some(end) = ends.get_mut(at) {
@@ -212,7 +213,7 @@ struct SegmentStates {
 }
 
 impl SegmentStates {
-    fn then(self, letter: UriCharacter) -> Self {
+    fn advance(self, letter: UriCharacter) -> Self {
         let Self { fresh, dot, dots, other } = self;
         match letter {
             UriCharacter::Dot => Self { fresh: false, dot: fresh, dots: dot, other: dots || other },
@@ -229,7 +230,7 @@ impl SegmentStates {
     }
 }
 
-fn unsupported(expression: &str) -> String {
+fn unsupported_expression(expression: &str) -> String {
     format!("has the expression {{{expression}}}; write {{name}}, or {{+name}} for a value that can contain \"/\"")
 }
 
@@ -239,12 +240,12 @@ impl TextSearch {
         let mut back = vec![0; text.len()];
         let mut found = 0;
         for (at, byte) in text.iter().enumerate().skip(1) {
-            found = step(&text, &back, found, *byte);
+            found = advance_match(&text, &back, found, *byte);
             if let Some(back) = back.get_mut(at) {
                 *back = found;
             }
         }
-        Self { text, back: back.into() }
+        Self { text, failure_table: back.into() }
     }
 
     fn as_str(&self) -> &str {
@@ -253,14 +254,14 @@ impl TextSearch {
     }
 
     /// Returns the positions at which the text can end if it begins at one of `starts`.
-    fn after(&self, uri: &[u8], starts: &[bool]) -> Vec<bool> {
+    fn match_ends(&self, uri: &[u8], starts: &[bool]) -> Vec<bool> {
         if self.text.is_empty() {
             return starts.to_vec();
         }
         let mut ends = vec![false; uri.len() + 1];
         let mut found = 0;
         for (at, (byte, end)) in uri.iter().zip(ends.iter_mut().skip(1)).enumerate() {
-            found = step(&self.text, &self.back, found, *byte);
+            found = advance_match(&self.text, &self.failure_table, found, *byte);
             if found == self.text.len() {
                 *end = starts.get(at + 1 - found) == Some(&true);
             }
@@ -271,7 +272,7 @@ impl TextSearch {
 
 /// Returns the length of the prefix of `text` that matches after `byte`, if `found` bytes matched
 /// before it.
-fn step(text: &[u8], back: &[usize], mut found: usize, byte: u8) -> usize {
+fn advance_match(text: &[u8], back: &[usize], mut found: usize, byte: u8) -> usize {
     loop {
         if text.get(found) == Some(&byte) {
             return found + 1;
@@ -288,7 +289,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::uri::LONGEST;
+    use crate::uri::MAX_URI_BYTES;
 
     fn matches(template: &str, uri: &str) -> bool {
         UriTemplate::parse(template).unwrap().matches(uri)
@@ -357,7 +358,7 @@ mod tests {
         for uri in ["x://a..b", "x://...", "x://a/.b", "x://a/..b"] {
             assert!(matches("x://{+path}", uri), "{uri}");
         }
-        let longest = format!("x://{}", "a".repeat(LONGEST - 4));
+        let longest = format!("x://{}", "a".repeat(MAX_URI_BYTES - 4));
         assert!(matches("x://{id}", &longest));
         assert!(!matches("x://{id}", &format!("{longest}a")));
     }
@@ -365,7 +366,7 @@ mod tests {
     #[test]
     fn mistakes_say_what_is_wrong() {
         let (long, many) = (
-            format!("x:{{a}}{}", "a".repeat(TEMPLATE)),
+            format!("x:{{a}}{}", "a".repeat(MAX_TEMPLATE_BYTES)),
             format!("x:{}", (0..17).fold(String::new(), |all, n| format!("{all}/{{a{n}}}"))),
         );
         let templates = [
@@ -414,17 +415,17 @@ mod tests {
         let template =
             UriTemplate::parse(&format!("x:{}b", (0..16).fold(String::new(), |all, n| format!("{all}{{+v{n}}}a"))))
                 .unwrap();
-        let uri = format!("x:{}", "a".repeat(LONGEST - 2));
-        assert!(!template.matches(&format!("{}cb", &uri[..LONGEST - 2])));
+        let uri = format!("x:{}", "a".repeat(MAX_URI_BYTES - 2));
+        assert!(!template.matches(&format!("{}cb", &uri[..MAX_URI_BYTES - 2])));
         assert!(!template.matches(&uri));
     }
 
     /// Like [`UriTemplate::matches`], but tries all splits. Only for short texts.
-    fn slowly(parts: &[TemplatePart], rest: &[u8]) -> bool {
+    fn slowly(parts: &[UriTemplatePart], rest: &[u8]) -> bool {
         let Some((part, others)) = parts.split_first() else { return rest.is_empty() };
         (1..=rest.len())
-            .take_while(|end| part.reserved || !b"/?#".contains(&rest[end - 1]))
-            .filter(|end| !climbs(std::str::from_utf8(&rest[..*end]).unwrap()))
+            .take_while(|end| part.is_reserved || !b"/?#".contains(&rest[end - 1]))
+            .filter(|end| !has_parent_segment(std::str::from_utf8(&rest[..*end]).unwrap()))
             .any(|end| rest[end..].strip_prefix(&*part.text.text).is_some_and(|rest| slowly(others, rest)))
     }
 
@@ -435,7 +436,7 @@ mod tests {
             uri in "x:[ab/?.]{0,12}",
         ) {
             let Ok(template) = UriTemplate::parse(&template) else { return Ok(()) };
-            let expected = !climbs(&uri)
+            let expected = !has_parent_segment(&uri)
                 && uri.strip_prefix(&*template.prefix).is_some_and(|rest| slowly(&template.parts, rest.as_bytes()));
             prop_assert_eq!(template.matches(&uri), expected);
         }
@@ -443,7 +444,7 @@ mod tests {
         #[test]
         fn whatever_is_put_together_matches(a in "[a-z0-9%._~-]{1,20}", b in "[a-z/?#=&]{1,20}") {
             let uri = format!("x://{a}/{b}.md");
-            let valid = check_characters(&uri).is_ok() && !climbs(&uri);
+            let valid = check_characters(&uri).is_ok() && !has_parent_segment(&uri);
             prop_assert_eq!(matches("x://{a}/{+b}.md", &uri), valid);
         }
 

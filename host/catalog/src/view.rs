@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
-use toolbay_model::text::line;
-use toolbay_policy::{UiAccess, UiDenied, UiPermission, WebOrigin, loading_origin, view_domain};
+use toolbay_model::text::clean_line;
+use toolbay_policy::{UiAccess, UiDenial, UiPermission, WebOrigin, parse_resource_origin, parse_view_domain};
 
 use crate::uri;
 
@@ -18,26 +18,26 @@ use crate::uri;
 pub(crate) const MIME_TYPE: &str = "text/html;profile=mcp-app";
 
 /// The member of `_meta` for tools and resources.
-pub(crate) const MEMBER: &str = "ui";
+pub(crate) const META_MEMBER: &str = "ui";
 
 /// The beginning of the URIs of views.
-const PREFIX: &str = "ui://";
+const URI_PREFIX: &str = "ui://";
 
 /// Maximum number of entries of a list.
-const ENTRIES: usize = 64;
+const MAX_ENTRIES: usize = 64;
 
 /// Maximum number of warnings about one view.
-const MISTAKES: usize = 8;
+const MAX_WARNINGS: usize = 8;
 
 /// Maximum length of an entry in a warning, in bytes.
-const SHOWN: usize = 200;
+const MAX_SHOWN_ENTRY_BYTES: usize = 200;
 
 /// The lists of origins: the name in MCP, the parser of an entry, and the list in the access.
-const ORIGINS: [(&str, OriginParser, OriginSlot); 4] = [
+const ORIGIN_LISTS: [(&str, OriginParser, OriginSlot); 4] = [
     ("connectDomains", WebOrigin::parse, |access| &mut access.connect),
-    ("resourceDomains", loading_origin, |access| &mut access.resources),
-    ("frameDomains", loading_origin, |access| &mut access.frames),
-    ("baseUriDomains", loading_origin, |access| &mut access.base),
+    ("resourceDomains", parse_resource_origin, |access| &mut access.resources),
+    ("frameDomains", parse_resource_origin, |access| &mut access.frames),
+    ("baseUriDomains", parse_resource_origin, |access| &mut access.base),
 ];
 
 type OriginParser = fn(&str) -> Result<WebOrigin, String>;
@@ -46,13 +46,13 @@ type OriginSlot = fn(&mut UiAccess) -> &mut Vec<WebOrigin>;
 /// Returns whether a resource with this URI is a view. The comparison ignores case: clients should
 /// not treat a scheme in capital letters as a view, but one might.
 pub(crate) fn is_view(uri: &str) -> bool {
-    uri::scheme(uri).is_ok_and(|scheme| scheme.eq_ignore_ascii_case(uri::VIEWS))
+    uri::scheme(uri).is_ok_and(|scheme| scheme.eq_ignore_ascii_case(uri::VIEW_SCHEME))
 }
 
 /// Returns the first part of a view's URI: the id of the plugin that owns it, if there is such a
 /// plugin.
 fn authority(uri: &str) -> Option<&str> {
-    uri.strip_prefix(PREFIX)?.split(['/', '?', '#']).next()
+    uri.strip_prefix(URI_PREFIX)?.split(['/', '?', '#']).next()
 }
 
 /// Checks that the URI of a view, or a template of such URIs, names its owner unambiguously.
@@ -65,7 +65,7 @@ pub(crate) fn check_authority(uri: &str) -> Result<(), String> {
         return Ok(());
     }
     let Some(authority) = authority(uri) else {
-        return Err(format!("the URI of a view must begin with {PREFIX:?}, in lower case"));
+        return Err(format!("the URI of a view must begin with {URI_PREFIX:?}, in lower case"));
     };
     let part = match authority.find(['@', ':', '{', '}', '[', ']', '\\']).and_then(|at| authority.get(at..at + 1)) {
         None => return Ok(()),
@@ -74,14 +74,14 @@ pub(crate) fn check_authority(uri: &str) -> Result<(), String> {
         Some("{" | "}") => "a variable",
         Some(_) => "a bracket",
     };
-    Err(format!("a view cannot have {part} between {PREFIX:?} and the first \"/\"; write the plugin's name there"))
+    Err(format!("a view cannot have {part} between {URI_PREFIX:?} and the first \"/\"; write the plugin's name there"))
 }
 
 /// The owners of views: the ids of all plugins, by their lower-case form.
 pub(crate) struct ViewOwners<'a>(BTreeMap<String, Vec<&'a str>>);
 
 impl<'a> ViewOwners<'a> {
-    pub(crate) fn of(ids: impl Iterator<Item = &'a String>) -> Self {
+    pub(crate) fn new(ids: impl Iterator<Item = &'a String>) -> Self {
         let mut owners = BTreeMap::<_, Vec<_>>::new();
         for id in ids {
             owners.entry(id.to_lowercase()).or_default().push(id.as_str());
@@ -91,7 +91,7 @@ impl<'a> ViewOwners<'a> {
 
     /// Returns the plugin that owns the view at `uri`, if it is not `own`. The comparison ignores
     /// percent-encoding and case, unless two plugins differ only in these.
-    pub(crate) fn other_than(&self, own: &str, uri: &str) -> Option<&'a str> {
+    pub(crate) fn other_owner(&self, own: &str, uri: &str) -> Option<&'a str> {
         let name = percent_decode_str(authority(uri)?).decode_utf8_lossy();
         let alike = self.0.get(&name.to_lowercase())?;
         let owner = alike.iter().find(|id| **id == name).or_else(|| alike.iter().find(|id| **id == own));
@@ -106,64 +106,64 @@ pub(crate) struct ViewRequest {
     /// If set, whether the client should draw a border around the view.
     border: Option<bool>,
     /// Warnings about members that were left out.
-    pub(crate) mistakes: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl ViewRequest {
     /// Reads the `_meta` of a view. Malformed members are left out.
     pub(crate) fn read(meta: &Map<String, Value>) -> Self {
         let mut wish = Self::default();
-        match meta.get(MEMBER) {
+        match meta.get(META_MEMBER) {
             None => {}
-            Some(Value::Object(ui)) => ui.iter().for_each(|(key, value)| wish.take(key, value)),
-            Some(_) => wish.wrong("ui in its _meta must be a JSON object"),
+            Some(Value::Object(ui)) => ui.iter().for_each(|(key, value)| wish.read_member(key, value)),
+            Some(_) => wish.add_warning("ui in its _meta must be a JSON object"),
         }
         wish
     }
 
-    fn take(&mut self, key: &str, value: &Value) {
+    fn read_member(&mut self, key: &str, value: &Value) {
         match (key, value) {
-            ("csp", Value::Object(csp)) => csp.iter().for_each(|(key, value)| self.take_origins(key, value)),
-            ("permissions", Value::Object(asked)) => asked.keys().for_each(|name| self.take_permission(name)),
-            ("domain", Value::String(text)) => match view_domain(text) {
+            ("csp", Value::Object(csp)) => csp.iter().for_each(|(key, value)| self.read_origins(key, value)),
+            ("permissions", Value::Object(asked)) => asked.keys().for_each(|name| self.read_permission(name)),
+            ("domain", Value::String(text)) => match parse_view_domain(text) {
                 Ok(domain) => self.access.domain = Some(domain),
-                Err(why) => self.wrong(&format!("domain: {why}")),
+                Err(why) => self.add_warning(&format!("domain: {why}")),
             },
             ("prefersBorder", Value::Bool(border)) => self.border = Some(*border),
-            ("csp" | "permissions", _) => self.wrong(&format!("{key} must be a JSON object")),
-            ("domain", _) => self.wrong("domain must be a string"),
-            ("prefersBorder", _) => self.wrong("prefersBorder must be true or false"),
-            _ => self.wrong(&format!("views have no member {:?}", line(key, SHOWN))),
+            ("csp" | "permissions", _) => self.add_warning(&format!("{key} must be a JSON object")),
+            ("domain", _) => self.add_warning("domain must be a string"),
+            ("prefersBorder", _) => self.add_warning("prefersBorder must be true or false"),
+            _ => self.add_warning(&format!("views have no member {:?}", clean_line(key, MAX_SHOWN_ENTRY_BYTES))),
         }
     }
 
-    fn take_origins(&mut self, key: &str, value: &Value) {
-        let Some((_, parse, slot)) = ORIGINS.into_iter().find(|(name, ..)| *name == key) else {
-            return self.wrong(&format!("csp has no member {:?}", line(key, SHOWN)));
+    fn read_origins(&mut self, key: &str, value: &Value) {
+        let Some((_, parse, slot)) = ORIGIN_LISTS.into_iter().find(|(name, ..)| *name == key) else {
+            return self.add_warning(&format!("csp has no member {:?}", clean_line(key, MAX_SHOWN_ENTRY_BYTES)));
         };
-        let Value::Array(entries) = value else { return self.wrong(&format!("{key} must be a list of origins")) };
-        if entries.len() > ENTRIES {
-            self.wrong(&format!("{key} has more than {ENTRIES} entries"));
+        let Value::Array(entries) = value else { return self.add_warning(&format!("{key} must be a list of origins")) };
+        if entries.len() > MAX_ENTRIES {
+            self.add_warning(&format!("{key} has more than {MAX_ENTRIES} entries"));
         }
-        for entry in entries.iter().take(ENTRIES) {
+        for entry in entries.iter().take(MAX_ENTRIES) {
             match entry.as_str().map(parse) {
                 Some(Ok(origin)) => slot(&mut self.access).push(origin),
-                Some(Err(why)) => self.wrong(&format!("{key}: {}", line(&why, SHOWN))),
-                None => self.wrong(&format!("{key} must be a list of origins")),
+                Some(Err(why)) => self.add_warning(&format!("{key}: {}", clean_line(&why, MAX_SHOWN_ENTRY_BYTES))),
+                None => self.add_warning(&format!("{key} must be a list of origins")),
             }
         }
     }
 
-    fn take_permission(&mut self, name: &str) {
-        match UiPermission::ALL.into_iter().find(|permission| member(*permission) == name) {
+    fn read_permission(&mut self, name: &str) {
+        match UiPermission::ALL.into_iter().find(|permission| permission_member(*permission) == name) {
             Some(permission) => self.access.permissions.push(permission),
-            None => self.wrong(&format!("there is no permission {:?}", line(name, SHOWN))),
+            None => self.add_warning(&format!("there is no permission {:?}", clean_line(name, MAX_SHOWN_ENTRY_BYTES))),
         }
     }
 
-    fn wrong(&mut self, why: &str) {
-        if self.mistakes.len() < MISTAKES {
-            self.mistakes.push(why.to_owned());
+    fn add_warning(&mut self, why: &str) {
+        if self.warnings.len() < MAX_WARNINGS {
+            self.warnings.push(why.to_owned());
         }
     }
 
@@ -174,23 +174,24 @@ impl ViewRequest {
 
     /// Returns the `_meta` for clients under a grant, and the access that the grant denies. The
     /// `_meta` is empty if nothing is left.
-    pub(crate) fn under(&self, grant: &UiAccess) -> (Map<String, Value>, Vec<UiDenied>) {
-        let (access, denied) = grant.limit(&self.access);
-        (meta(&access, self.border), denied)
+    pub(crate) fn granted_meta(&self, grant: &UiAccess) -> (Map<String, Value>, Vec<UiDenial>) {
+        let (access, denied) = grant.restrict(&self.access);
+        (access_meta(&access, self.border), denied)
     }
 }
 
 /// Returns the `_meta` of a view with this access.
-pub(crate) fn meta(access: &UiAccess, border: Option<bool>) -> Map<String, Value> {
+pub(crate) fn access_meta(access: &UiAccess, border: Option<bool>) -> Map<String, Value> {
     let mut access = access.clone();
     let mut csp = Map::new();
-    for (name, _, slot) in ORIGINS {
+    for (name, _, slot) in ORIGIN_LISTS {
         let origins: Vec<String> = slot(&mut access).iter().map(ToString::to_string).collect();
         if !origins.is_empty() {
             csp.insert(name.to_owned(), origins.into());
         }
     }
-    let permissions: Map<_, _> = access.permissions.iter().map(|one| (member(*one).to_owned(), json!({}))).collect();
+    let permissions: Map<_, _> =
+        access.permissions.iter().map(|one| (permission_member(*one).to_owned(), json!({}))).collect();
     let mut ui = Map::new();
     for (name, members) in [("csp", csp), ("permissions", permissions)] {
         if !members.is_empty() {
@@ -203,11 +204,11 @@ pub(crate) fn meta(access: &UiAccess, border: Option<bool>) -> Map<String, Value
     if let Some(border) = border {
         ui.insert("prefersBorder".to_owned(), border.into());
     }
-    if ui.is_empty() { Map::new() } else { Map::from_iter([(MEMBER.to_owned(), ui.into())]) }
+    if ui.is_empty() { Map::new() } else { Map::from_iter([(META_MEMBER.to_owned(), ui.into())]) }
 }
 
 /// Returns the name of a permission in MCP.
-const fn member(permission: UiPermission) -> &'static str {
+const fn permission_member(permission: UiPermission) -> &'static str {
     match permission {
         UiPermission::Camera => "camera",
         UiPermission::Microphone => "microphone",
@@ -243,8 +244,8 @@ mod tests {
             "prefersBorder": false,
         }, "openai/widgetCSP": {"connect_domains": ["https://evil.example"]}});
         let wish = ViewRequest::read(&object(asked));
-        assert_eq!(wish.mistakes, Vec::<String>::new());
-        let (meta, denied) = wish.under(&grant());
+        assert_eq!(wish.warnings, Vec::<String>::new());
+        let (meta, denied) = wish.granted_meta(&grant());
         let expected = json!({"ui": {
             "csp": {"connectDomains": ["https://api.example.com"], "resourceDomains": ["https://cdn.example.com"]},
             "permissions": {"clipboardWrite": {}},
@@ -253,7 +254,7 @@ mod tests {
         assert_eq!(Value::Object(meta), expected);
         assert_eq!(denied.len(), 3);
         assert_eq!(
-            ViewRequest::read(&Map::new()).under(&grant()),
+            ViewRequest::read(&Map::new()).granted_meta(&grant()),
             (Map::new(), Vec::new()),
             "who asks for nothing gets nothing"
         );
@@ -273,7 +274,7 @@ mod tests {
         for asked in asked {
             let wish = ViewRequest::read(&object(asked));
             assert!(wish.access.is_empty(), "{wish:?}");
-            said.extend(wish.mistakes);
+            said.extend(wish.warnings);
         }
         insta::assert_snapshot!(said.join("\n"));
     }
@@ -284,7 +285,10 @@ mod tests {
         let wish = ViewRequest::read(&object(
             json!({"ui": {"csp": {"connectDomains": many, "frameDomains": vec!["*"; 100_000]}}}),
         ));
-        assert_eq!((wish.access.connect.len(), wish.access.frames.len(), wish.mistakes.len()), (ENTRIES, 0, MISTAKES));
+        assert_eq!(
+            (wish.access.connect.len(), wish.access.frames.len(), wish.warnings.len()),
+            (MAX_ENTRIES, 0, MAX_WARNINGS)
+        );
     }
 
     #[test]

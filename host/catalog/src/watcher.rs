@@ -16,14 +16,14 @@ use tokio::time::Instant;
 
 /// Time for which events are collected before they are reported, because one write causes many
 /// events. The reloader itself waits until the folder is quiet.
-const GATHER: Duration = Duration::from_millis(20);
+const GATHER_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Maximum number of watched folders with plain files. Changes in other folders are found by the
 /// next scan.
-const WITHIN: usize = 4096;
+const MAX_SUBFOLDER_WATCHES: usize = 4096;
 
 /// Number of watches that are set before the task yields to others.
-const TURN: usize = 32;
+const WATCHES_PER_YIELD: usize = 32;
 
 /// The changes since the last report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,19 +38,19 @@ pub struct FolderWatcher {
     events: RecommendedWatcher,
     folder: PathBuf,
     /// Device and inode of the watched folder; `None` if there is none.
-    watched: Option<(u64, u64)>,
+    watched_identity: Option<(u64, u64)>,
     /// True if a warning that the folder cannot be watched has been logged.
-    complained: bool,
+    has_warned: bool,
     inbox: Arc<EventInbox>,
     /// The watched folders in it, with device and inode.
-    within: BTreeMap<PathBuf, (u64, u64)>,
+    subfolders: BTreeMap<PathBuf, (u64, u64)>,
 }
 
 /// Collects events. Its size is bounded by the number of names, not of events.
 #[derive(Default)]
 struct EventInbox {
-    changes: Mutex<PendingEvents>,
-    news: Notify,
+    pending: Mutex<PendingEvents>,
+    wakeup: Notify,
 }
 
 #[derive(Default)]
@@ -58,10 +58,10 @@ struct PendingEvents {
     changes: FolderChanges,
     /// The time of the first event.
     since: Option<Instant>,
-    any: bool,
+    has_changes: bool,
     /// True if the folder itself was moved, deleted or created, so that its watch may belong to the
     /// old one.
-    moved: bool,
+    folder_moved: bool,
 }
 
 impl FolderWatcher {
@@ -77,11 +77,12 @@ impl FolderWatcher {
         let folder = std::path::absolute(folder).map_err(|error| error.to_string())?;
         let handler = {
             let (inbox, folder) = (Arc::clone(&inbox), folder.clone());
-            move |result: notify::Result<Event>| inbox.put(&folder, result)
+            move |result: notify::Result<Event>| inbox.record(&folder, result)
         };
-        let events = notify::recommended_watcher(handler).map_err(|error| advice(&error))?;
-        let mut watcher = Self { events, folder, watched: None, complained: false, inbox, within: BTreeMap::new() };
-        watcher.watch().map_err(|error| advice(&error))?;
+        let events = notify::recommended_watcher(handler).map_err(|error| describe_error(&error))?;
+        let mut watcher =
+            Self { events, folder, watched_identity: None, has_warned: false, inbox, subfolders: BTreeMap::new() };
+        watcher.set_watches().map_err(|error| describe_error(&error))?;
         Ok(watcher)
     }
 
@@ -91,16 +92,22 @@ impl FolderWatcher {
     /// # Errors
     ///
     /// Returns an error if the operating system refuses to watch.
-    pub fn over(paths: &[PathBuf]) -> Result<Self, String> {
+    pub fn for_paths(paths: &[PathBuf]) -> Result<Self, String> {
         let inbox = Arc::new(EventInbox::default());
         let paths: Vec<PathBuf> = paths.iter().filter_map(|path| std::path::absolute(path).ok()).collect();
         let handler = {
             let (inbox, paths) = (Arc::clone(&inbox), paths.clone());
-            move |result: notify::Result<Event>| inbox.put_within(&paths, result)
+            move |result: notify::Result<Event>| inbox.record_within(&paths, result)
         };
-        let events = notify::recommended_watcher(handler).map_err(|error| advice(&error))?;
-        let mut watcher =
-            Self { events, folder: PathBuf::new(), watched: None, complained: false, inbox, within: BTreeMap::new() };
+        let events = notify::recommended_watcher(handler).map_err(|error| describe_error(&error))?;
+        let mut watcher = Self {
+            events,
+            folder: PathBuf::new(),
+            watched_identity: None,
+            has_warned: false,
+            inbox,
+            subfolders: BTreeMap::new(),
+        };
         for path in &paths {
             // Editors replace files when they save, so the folder of the file is watched.
             let (at, mode) = if path.is_dir() {
@@ -115,14 +122,15 @@ impl FolderWatcher {
 
     /// Watches exactly these subfolders. Each has its device and inode, because another folder may
     /// have replaced it.
-    pub(crate) async fn watch_within(&mut self, folders: BTreeMap<PathBuf, (u64, u64)>) {
+    pub(crate) async fn watch_subfolders(&mut self, folders: BTreeMap<PathBuf, (u64, u64)>) {
         // Absolute, because events contain the paths as they were watched.
         let absolute = |(path, identity)| Some((std::path::absolute(path).ok()?, identity));
-        let folders: BTreeMap<PathBuf, (u64, u64)> = folders.into_iter().filter_map(absolute).take(WITHIN).collect();
-        if folders == self.within {
+        let folders: BTreeMap<PathBuf, (u64, u64)> =
+            folders.into_iter().filter_map(absolute).take(MAX_SUBFOLDER_WATCHES).collect();
+        if folders == self.subfolders {
             return;
         }
-        let before = std::mem::take(&mut self.within);
+        let before = std::mem::take(&mut self.subfolders);
         for path in before.iter().filter(|(path, identity)| folders.get(*path) != Some(identity)).map(|(path, _)| path)
         {
             // Fails if the folder was deleted, which is fine.
@@ -134,19 +142,19 @@ impl FolderWatcher {
                 if let Err(error) = self.events.watch(&path, RecursiveMode::NonRecursive) {
                     // Scans find the changes in it. Another attempt would fail as well, because
                     // there are no more watches.
-                    tracing::debug!(path = %path.display(), "{}", advice(&error));
+                    tracing::debug!(path = %path.display(), "{}", describe_error(&error));
                 } else {
                     set += 1;
                 }
-                if set % TURN == 0 {
+                if set % WATCHES_PER_YIELD == 0 {
                     tokio::task::yield_now().await;
                 }
             }
-            self.within.insert(path, identity);
+            self.subfolders.insert(path, identity);
         }
         if set > 0 {
             // Something may have changed between the scan and the watch.
-            self.inbox.rescan();
+            self.inbox.request_rescan();
         }
     }
 
@@ -155,22 +163,22 @@ impl FolderWatcher {
         let inbox = Arc::clone(&self.inbox);
         loop {
             // Cancel-safe: nothing is taken before both waits have finished.
-            let Some(since) = inbox.since() else {
-                inbox.news.notified().await;
+            let Some(since) = inbox.first_event_time() else {
+                inbox.wakeup.notified().await;
                 continue;
             };
-            tokio::time::sleep_until(since + GATHER).await;
-            let pending = std::mem::take(&mut *inbox.changes.lock().unwrap_or_else(PoisonError::into_inner));
-            if pending.moved {
-                self.watch_again();
+            tokio::time::sleep_until(since + GATHER_INTERVAL).await;
+            let pending = std::mem::take(&mut *inbox.pending.lock().unwrap_or_else(PoisonError::into_inner));
+            if pending.folder_moved {
+                self.reset_watches();
             }
-            if pending.any {
+            if pending.has_changes {
                 return pending.changes;
             }
         }
     }
 
-    fn watch(&mut self) -> notify::Result<()> {
+    fn set_watches(&mut self) -> notify::Result<()> {
         if let Some(parent) = self.folder.parent() {
             // Not fatal: without a watch of the parent, a folder that is moved back is found by the next scan instead
             // of at once.
@@ -180,80 +188,82 @@ impl FolderWatcher {
         }
         // Read before the watch is set, so that a folder that replaces it in between counts as a
         // different one.
-        self.watched = identity(&self.folder);
-        if self.watched.is_some() {
-            self.events.watch(&self.folder, RecursiveMode::NonRecursive).inspect_err(|_| self.watched = None)?;
+        self.watched_identity = folder_identity(&self.folder);
+        if self.watched_identity.is_some() {
+            self.events
+                .watch(&self.folder, RecursiveMode::NonRecursive)
+                .inspect_err(|_| self.watched_identity = None)?;
         }
         Ok(())
     }
 
     /// Watches the folder again if the watched one is a different folder. Mounting a folder over
     /// another causes no event, and the operating system may refuse a watch temporarily.
-    pub(crate) fn mend(&mut self) {
-        if identity(&self.folder) != self.watched {
-            self.watch_again();
+    pub(crate) fn rewatch_if_replaced(&mut self) {
+        if folder_identity(&self.folder) != self.watched_identity {
+            self.reset_watches();
         }
     }
 
     /// Sets the watch again, because the folder at this path may have been replaced.
-    fn watch_again(&mut self) {
+    fn reset_watches(&mut self) {
         // Fails if there was no watch, which is fine.
         drop(self.events.unwatch(&self.folder));
-        match self.watch() {
-            Ok(()) if self.complained => {
+        match self.set_watches() {
+            Ok(()) if self.has_warned => {
                 tracing::info!("the plugin folder is watched again");
-                self.complained = false;
+                self.has_warned = false;
             }
             Ok(()) => {}
-            Err(error) if self.complained => tracing::debug!("{}", advice(&error)),
+            Err(error) if self.has_warned => tracing::debug!("{}", describe_error(&error)),
             Err(error) => {
-                tracing::warn!("{}; changes are found every 2 seconds", advice(&error));
-                self.complained = true;
+                tracing::warn!("{}; changes are found every 2 seconds", describe_error(&error));
+                self.has_warned = true;
             }
         }
     }
 }
 
 impl EventInbox {
-    fn put(&self, folder: &Path, result: notify::Result<Event>) {
-        let mut pending = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+    fn record(&self, folder: &Path, result: notify::Result<Event>) {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         match result {
-            Ok(event) => pending.add(folder, &event),
+            Ok(event) => pending.add_event(folder, &event),
             Err(error) => {
-                tracing::warn!("{}", advice(&error));
+                tracing::warn!("{}", describe_error(&error));
                 // A scan of the folder finds anything that was missed.
-                pending.any = true;
+                pending.has_changes = true;
             }
         }
-        if pending.any || pending.moved {
+        if pending.has_changes || pending.folder_moved {
             pending.since.get_or_insert_with(Instant::now);
             drop(pending);
-            self.news.notify_one();
+            self.wakeup.notify_one();
         }
     }
 
     /// Requests a scan of everything.
-    fn rescan(&self) {
-        let mut pending = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        pending.any = true;
+    fn request_rescan(&self) {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.has_changes = true;
         pending.since.get_or_insert_with(Instant::now);
         drop(pending);
-        self.news.notify_one();
+        self.wakeup.notify_one();
     }
 
     /// Returns the time of the first change that has not been taken.
-    fn since(&self) -> Option<Instant> {
-        self.changes.lock().unwrap_or_else(PoisonError::into_inner).since
+    fn first_event_time(&self) -> Option<Instant> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).since
     }
 
     /// Records that something at or below one of `paths` changed.
-    fn put_within(&self, paths: &[PathBuf], result: notify::Result<Event>) {
+    fn record_within(&self, paths: &[PathBuf], result: notify::Result<Event>) {
         let within = |event: Event| {
             let touched = event.paths.iter().any(|path| paths.iter().any(|watched| path.starts_with(watched)));
             event.need_rescan() || (touched && is_change(event.kind))
         };
         if result.map_or(true, within) {
-            self.rescan();
+            self.request_rescan();
         }
     }
 }
@@ -265,9 +275,9 @@ fn is_change(kind: EventKind) -> bool {
 }
 
 impl PendingEvents {
-    fn add(&mut self, folder: &Path, event: &Event) {
+    fn add_event(&mut self, folder: &Path, event: &Event) {
         if event.need_rescan() {
-            self.any = true;
+            self.has_changes = true;
             return;
         }
         if !is_change(event.kind) {
@@ -275,10 +285,10 @@ impl PendingEvents {
         }
         for path in &event.paths {
             if path == folder {
-                self.moved = true;
-                self.any = true;
+                self.folder_moved = true;
+                self.has_changes = true;
             } else if let Ok(below) = path.strip_prefix(folder) {
-                self.any = true;
+                self.has_changes = true;
                 self.changes.names.extend(below.iter().next().map(OsString::from));
             }
         }
@@ -286,12 +296,12 @@ impl PendingEvents {
 }
 
 /// Returns the device and inode of a folder; `None` if there is none.
-fn identity(folder: &Path) -> Option<(u64, u64)> {
+fn folder_identity(folder: &Path) -> Option<(u64, u64)> {
     std::fs::metadata(folder).ok().filter(Metadata::is_dir).map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 /// Describes the error, with advice for the two cases that occur in practice.
-fn advice(error: &notify::Error) -> String {
+fn describe_error(error: &notify::Error) -> String {
     match &error.kind {
         notify::ErrorKind::MaxFilesWatch => {
             "cannot watch the plugin folder: too many inotify watches; raise fs.inotify.max_user_watches".to_owned()
@@ -316,19 +326,19 @@ mod tests {
         let mut watcher = FolderWatcher::new(&folder).unwrap();
         // Simulates another folder mounted there: no event reports it.
         watcher.events.unwatch(&folder).unwrap();
-        watcher.watched = Some((0, 0));
-        watcher.complained = true;
-        watcher.mend();
-        assert_eq!((watcher.watched, watcher.complained), (identity(&folder), false));
+        watcher.watched_identity = Some((0, 0));
+        watcher.has_warned = true;
+        watcher.rewatch_if_replaced();
+        assert_eq!((watcher.watched_identity, watcher.has_warned), (folder_identity(&folder), false));
         std::fs::write(folder.join("a.wasm"), "").unwrap();
         while !watcher.changes().await.names.contains(&OsString::from("a.wasm")) {}
         // A deleted folder has no watch, and gets one when it is back.
         std::fs::remove_dir_all(&folder).unwrap();
-        watcher.mend();
-        assert_eq!(watcher.watched, None);
+        watcher.rewatch_if_replaced();
+        assert_eq!(watcher.watched_identity, None);
         std::fs::create_dir(&folder).unwrap();
-        watcher.mend();
-        assert_eq!(watcher.watched, identity(&folder));
+        watcher.rewatch_if_replaced();
+        assert_eq!(watcher.watched_identity, folder_identity(&folder));
         std::fs::write(folder.join("b.wasm"), "").unwrap();
         while !watcher.changes().await.names.contains(&OsString::from("b.wasm")) {}
     }

@@ -32,7 +32,7 @@ const SEVEN: &str = r#"(component
 struct Told(UnboundedSender<Vec<String>>);
 
 impl PublishListener for Told {
-    fn updated(&self, uris: &[String]) {
+    fn resources_updated(&self, uris: &[String]) {
         // The test may have ended.
         drop(self.0.send(uris.to_vec()));
     }
@@ -72,12 +72,12 @@ impl Folder {
         let rules = LoadPolicy {
             limits: Limits::DEFAULT,
             ceiling: Limits::CEILING,
-            describe: Limits::DEFAULT,
+            describe_limits: Limits::DEFAULT,
             rate_limit: None,
             approve: ApprovalSetting::Never,
-            component: ByteSize::mib(1),
-            guarded: Vec::new(),
-            bounds: DescriptionLimits {
+            max_component_size: ByteSize::mib(1),
+            guarded_paths: Vec::new(),
+            description_limits: DescriptionLimits {
                 tools: 10,
                 prompts: 10,
                 resources: 10,
@@ -85,15 +85,15 @@ impl Folder {
                 size: ByteSize::kib(10),
                 skills: ByteSize::kib(100),
             },
-            reach: None,
-            writable: None,
+            reachable_files: None,
+            writable_paths: None,
         };
         let (publisher, catalog) = channel();
         let (sender, updates) = unbounded_channel();
         let changes = watched.then(|| FolderWatcher::new(&root).unwrap());
         let loader = PluginLoader::new(Sandbox::new(settings).unwrap(), rules, root);
         let stop = CancellationToken::new();
-        let reloader = FolderReloader::new(loader, publisher.witnessed(Arc::new(Told(sender))));
+        let reloader = FolderReloader::new(loader, publisher.with_listener(Arc::new(Told(sender))));
         tokio::spawn(reloader.run(changes, stop.clone()));
         Self { dir, catalog, updates, _stop: stop.drop_guard() }
     }
@@ -135,7 +135,13 @@ fn resources(snapshot: &Snapshot) -> Vec<&str> {
 }
 
 fn read(snapshot: &Snapshot, uri: &str) -> String {
-    let file = snapshot.resource(uri, &mut MatchBudget::new(MatchBudget::URI)).unwrap().unwrap().file.as_ref().unwrap();
+    let file = snapshot
+        .find_resource(uri, &mut MatchBudget::new(MatchBudget::PER_URI))
+        .unwrap()
+        .unwrap()
+        .file
+        .as_ref()
+        .unwrap();
     match file.read(ByteSize::kib(1)).unwrap().unwrap().resource.content {
         ResourceContent::Text(text) => text,
         ResourceContent::Blob(bytes) => panic!("{bytes:?} are bytes"),
@@ -159,13 +165,13 @@ async fn plain_files_are_a_plugin_that_follows_its_folder() {
     folder.updated(uri).await;
     let second = folder.catalog.snapshot();
     assert_eq!(read(&second, uri), "two");
-    assert_eq!(second.listing, first.listing, "the list is the same");
+    assert_eq!(second.list_generation, first.list_generation, "the list is the same");
     assert_ne!(second.generation, first.generation);
 
     // A folder that is new is watched as well.
     folder.write("docs.resources/new/deep/a.txt", "a");
     let third = folder.when("a new folder is found", |snapshot| snapshot.resources.len() == 2).await;
-    assert!(third.listing > second.listing);
+    assert!(third.list_generation > second.list_generation);
     assert_ne!(third.digest_of_resources(|_| true), second.digest_of_resources(|_| true));
     assert_eq!(third.digest_of_prompts(|_| true), second.digest_of_prompts(|_| true));
     folder.write("docs.resources/new/deep/a.txt", "b");

@@ -18,14 +18,14 @@
 //! threads: a kernel without Landlock version 8 confines only the calling thread and the threads
 //! that it starts.
 
-mod calls;
-mod confined;
-mod files;
+mod confinement;
+mod landlock_rules;
+mod landlock_versions;
 mod plan;
 mod privileges;
-mod promise;
-mod reach;
+mod reachable_files;
+mod seccomp_filters;
 
-pub use self::confined::{ConfinementReport, confine};
-pub use self::plan::{ConfinementPlan, program};
-pub use self::reach::ReachableFiles;
+pub use self::confinement::{ConfinementReport, confine};
+pub use self::plan::{ConfinementPlan, own_program_files};
+pub use self::reachable_files::ReachableFiles;

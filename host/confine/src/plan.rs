@@ -24,7 +24,7 @@ pub struct ConfinementPlan {
 /// # Errors
 ///
 /// Returns an error if `/proc` is not available.
-pub fn program() -> io::Result<Vec<PathBuf>> {
+pub fn own_program_files() -> io::Result<Vec<PathBuf>> {
     let maps = std::fs::read_to_string("/proc/self/maps")?;
     let mut programs = vec![PathBuf::from("/proc/self/exe")];
     for path in maps.lines().filter_map(|line| line.split_ascii_whitespace().nth(5)).map(Path::new) {

@@ -4,7 +4,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabiliti
 
 /// Capabilities that are retained when running as root: those for file access. No server needs the
 /// others, such as raw packets, access to the memory of other processes, and machine configuration.
-const KEPT: CapabilitySet = CapabilitySet::CHOWN
+const RETAINED_CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::DAC_READ_SEARCH)
     .union(CapabilitySet::FOWNER)
@@ -16,9 +16,9 @@ const KEPT: CapabilitySet = CapabilitySet::CHOWN
 /// # Errors
 ///
 /// Returns the reason, as the end of a sentence.
-pub(crate) fn give_up() -> Result<(), String> {
+pub(crate) fn drop_capabilities() -> Result<(), String> {
     let had = capabilities(None).map_err(|error| error.to_string())?;
-    let left = had.permitted & KEPT;
+    let left = had.permitted & RETAINED_CAPABILITIES;
     if had.permitted == left && had.inheritable.is_empty() {
         return Ok(());
     }

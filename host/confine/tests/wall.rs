@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
-use toolbay_confine::{ConfinementPlan, confine, program};
+use toolbay_confine::{ConfinementPlan, confine, own_program_files};
 
 /// Working directory of the confined process.
 const FOLDER: &str = "CONFINE_TEST_FOLDER";
@@ -61,7 +61,7 @@ fn inside() {
     let at = |name: &str| folder.join(name);
     let listening = TcpListener::bind("127.0.0.1:0").unwrap();
     let here = std::thread::current().id();
-    let mut execute = program().unwrap();
+    let mut execute = own_program_files().unwrap();
     execute.push(at("never-there"));
     let plan = ConfinementPlan {
         read: ["/etc", "/usr", "/lib", "/lib64", "/proc"].map(PathBuf::from).into_iter().chain([at("read")]).collect(),
@@ -75,9 +75,9 @@ fn inside() {
     assert_eq!(std::thread::current().id(), here);
     let mut out = std::io::stdout();
     let _ = writeln!(out, "confined: {confined}");
-    assert_ne!(confined.to_string(), "nothing", "{:?}", confined.lacks());
-    let reach = confined.reach().unwrap_or_default();
-    assert!(reach.reaches(&at("read/file"), false) && !reach.reaches(&at("secret/file"), false));
+    assert_ne!(confined.to_string(), "nothing", "{:?}", confined.missing_restrictions());
+    let reach = confined.reachable_files().unwrap_or_default();
+    assert!(reach.allows(&at("read/file"), false) && !reach.allows(&at("secret/file"), false));
 
     outcome("read what may be read", fs::read(at("read/file")));
     outcome("write what may be written", fs::write(at("write/file"), "x"));
@@ -163,7 +163,12 @@ fn inside_a_container_that_refuses() {
     seccompiler::apply_filter(&filter).unwrap();
     let confined = confine(&ConfinementPlan::default());
     let mut out = std::io::stdout();
-    let _ = writeln!(out, "| {confined} | {} | {}", confined.lacks().unwrap(), confined.reach().is_none());
+    let _ = writeln!(
+        out,
+        "| {confined} | {} | {}",
+        confined.missing_restrictions().unwrap(),
+        confined.reachable_files().is_none()
+    );
     // The process still works as before.
     fs::read("/proc/self/status").unwrap();
     TcpListener::bind("127.0.0.1:0").unwrap();

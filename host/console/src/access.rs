@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::login_token::LoginToken;
 use crate::operations::ConsoleViewer;
-use crate::secret::{SecretHash, hash};
+use crate::secret::{SecretHash, hash_secret};
 
 /// Name of the viewer who opened the console with a login token.
-const LOCAL: &str = "console";
+const LOCAL_VIEWER_NAME: &str = "console";
 
 /// The credentials that open the console. Clones share their state.
 #[derive(Clone, Debug)]
@@ -25,9 +25,9 @@ enum AccessKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AccessProof {
     /// A login token, which works once.
-    Log,
+    LoginToken,
     /// The token of an operator with this SHA-256.
-    Token(SecretHash),
+    AdminToken(SecretHash),
 }
 
 /// The token of an operator.
@@ -43,13 +43,13 @@ impl ConsoleAccess {
     /// Grants access to users who can read the log, which contains a login address at this `site`,
     /// such as `http://127.0.0.1:8931`. The token in the address works once.
     pub fn local(site: String) -> Self {
-        Self::of(AccessKind::Local(Arc::new(LoginToken::new(Some(site)))))
+        Self::from_kind(AccessKind::Local(Arc::new(LoginToken::new(Some(site)))))
     }
 
     /// Grants access to users who request a login token through the console's own socket. The token
     /// works once.
     pub fn socket() -> Self {
-        Self::of(AccessKind::Local(Arc::new(LoginToken::new(None))))
+        Self::from_kind(AccessKind::Local(Arc::new(LoginToken::new(None))))
     }
 
     /// Issues a new login token, which replaces the previous one. Returns `None` if operator tokens
@@ -60,25 +60,25 @@ impl ConsoleAccess {
 
     /// Grants access to the operators with these tokens.
     pub fn admins(admins: Vec<AdminToken>) -> Self {
-        Self::of(AccessKind::Admins(admins))
+        Self::from_kind(AccessKind::Admins(admins))
     }
 
-    fn of(kind: AccessKind) -> Self {
+    fn from_kind(kind: AccessKind) -> Self {
         Self(Arc::new(Mutex::new(kind)))
     }
 
     /// Replaces the operator tokens. Sessions that were opened with a removed token end.
-    pub fn change(&self, admins: Vec<AdminToken>) {
-        *self.kind() = AccessKind::Admins(admins);
+    pub fn set_admins(&self, admins: Vec<AdminToken>) {
+        *self.lock_kind() = AccessKind::Admins(admins);
     }
 
     // The lock is held for a few comparisons.
-    fn kind(&self) -> MutexGuard<'_, AccessKind> {
+    fn lock_kind(&self) -> MutexGuard<'_, AccessKind> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn login_token(&self) -> Option<Arc<LoginToken>> {
-        match &*self.kind() {
+        match &*self.lock_kind() {
             AccessKind::Local(token) => Some(Arc::clone(token)),
             AccessKind::Admins(_) => None,
         }
@@ -93,23 +93,24 @@ impl ConsoleAccess {
 
     /// Returns the viewer with this token and the proof of access; `None` if the token is invalid.
     /// Consumes a login token and logs the next one.
-    pub(crate) fn viewer(&self, token: &str) -> Option<(ConsoleViewer, AccessProof)> {
+    pub(crate) fn authenticate(&self, token: &str) -> Option<(ConsoleViewer, AccessProof)> {
         if let Some(local) = self.login_token() {
-            let viewer = local.take(token).then(|| ConsoleViewer { name: LOCAL.to_owned(), local: true })?;
+            let viewer =
+                local.consume(token).then(|| ConsoleViewer { name: LOCAL_VIEWER_NAME.to_owned(), local: true })?;
             local.announce();
-            return Some((viewer, AccessProof::Log));
+            return Some((viewer, AccessProof::LoginToken));
         }
-        let (hash, kind) = (hash(token), self.kind());
+        let (hash, kind) = (hash_secret(token), self.lock_kind());
         let AccessKind::Admins(admins) = &*kind else { return None };
         let admin = admins.iter().find(|admin| admin.sha256 == hash)?;
-        Some((ConsoleViewer { name: admin.name.clone(), local: false }, AccessProof::Token(hash)))
+        Some((ConsoleViewer { name: admin.name.clone(), local: false }, AccessProof::AdminToken(hash)))
     }
 
     /// Returns whether the credential of this viewer is still valid.
-    pub(crate) fn holds(&self, viewer: &ConsoleViewer, proof: AccessProof) -> bool {
-        match (&*self.kind(), proof) {
-            (AccessKind::Local(_), AccessProof::Log) => true,
-            (AccessKind::Admins(admins), AccessProof::Token(hash)) => {
+    pub(crate) fn is_valid(&self, viewer: &ConsoleViewer, proof: AccessProof) -> bool {
+        match (&*self.lock_kind(), proof) {
+            (AccessKind::Local(_), AccessProof::LoginToken) => true,
+            (AccessKind::Admins(admins), AccessProof::AdminToken(hash)) => {
                 admins.iter().any(|admin| admin.sha256 == hash && admin.name == viewer.name)
             }
             _ => false,
@@ -117,8 +118,8 @@ impl ConsoleAccess {
     }
 
     /// Returns a sentence that explains where to find a token.
-    pub(crate) fn advice(&self) -> &'static str {
-        match &*self.kind() {
+    pub(crate) fn token_advice(&self) -> &'static str {
+        match &*self.lock_kind() {
             AccessKind::Local(token) if !token.is_logged() => {
                 "The command `toolbay console` prints an address that opens the console once. Open that address, or copy \
                  what follows its # here."
@@ -137,30 +138,34 @@ mod tests {
     use super::*;
 
     fn admin(name: &str, token: &str) -> AdminToken {
-        AdminToken { name: name.to_owned(), sha256: hash(token) }
+        AdminToken { name: name.to_owned(), sha256: hash_secret(token) }
     }
 
     #[test]
     fn what_no_longer_opens_the_console_ends_what_was_begun_with_it() {
         let access = ConsoleAccess::admins(vec![admin("ada", "a"), admin("bob", "b")]);
-        let (ada, proof) = access.viewer("a").unwrap();
-        assert!(access.holds(&ada, proof) && !access.holds(&ada, AccessProof::Log) && access.viewer("c").is_none());
+        let (ada, proof) = access.authenticate("a").unwrap();
+        assert!(
+            access.is_valid(&ada, proof)
+                && !access.is_valid(&ada, AccessProof::LoginToken)
+                && access.authenticate("c").is_none()
+        );
         // Clones share their state.
-        access.clone().change(vec![admin("bob", "a"), admin("ada", "c")]);
-        assert!(!access.holds(&ada, proof), "her token is another's now");
-        access.change(vec![admin("ada", "a")]);
-        assert!(access.holds(&ada, proof));
-        access.change(Vec::new());
-        assert!(!access.holds(&ada, proof) && access.viewer("a").is_none());
+        access.clone().set_admins(vec![admin("bob", "a"), admin("ada", "c")]);
+        assert!(!access.is_valid(&ada, proof), "her token is another's now");
+        access.set_admins(vec![admin("ada", "a")]);
+        assert!(access.is_valid(&ada, proof));
+        access.set_admins(Vec::new());
+        assert!(!access.is_valid(&ada, proof) && access.authenticate("a").is_none());
     }
 
     #[test]
     fn a_console_that_the_log_opened_closes_when_tokens_are_needed() {
         let access = ConsoleAccess::local("http://127.0.0.1:1".to_owned());
-        let viewer = ConsoleViewer { name: LOCAL.to_owned(), local: true };
-        assert!(access.holds(&viewer, AccessProof::Log));
-        access.change(vec![admin("ada", "a")]);
-        assert!(!access.holds(&viewer, AccessProof::Log));
-        assert!(access.viewer("a").is_some());
+        let viewer = ConsoleViewer { name: LOCAL_VIEWER_NAME.to_owned(), local: true };
+        assert!(access.is_valid(&viewer, AccessProof::LoginToken));
+        access.set_admins(vec![admin("ada", "a")]);
+        assert!(!access.is_valid(&viewer, AccessProof::LoginToken));
+        assert!(access.authenticate("a").is_some());
     }
 }

@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::time::{Duration, SystemTime};
 
 use toolbay_model::Digest;
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 
 /// Maximum number of stored questions.
-const QUESTIONS: usize = 200;
+const MAX_QUESTIONS: usize = 200;
 
 /// Maximum length of a name, in bytes.
-const NAME: usize = 200;
+const MAX_NAME_BYTES: usize = 200;
 
 /// The state of an approval question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,13 +24,13 @@ pub struct ApprovalNote {
     /// The tool.
     pub tool: String,
     /// `asked`, `approved`, `declined`, `remembered`, or the reason that there was no answer.
-    pub word: &'static str,
+    pub status: &'static str,
     /// The operator who answered in the console, if any.
     pub by: Option<String>,
     /// SHA-256 of the arguments.
     pub arguments: Option<Digest>,
     /// Time limit for the answer.
-    pub time: Duration,
+    pub time_limit: Duration,
 }
 
 /// The approval questions.
@@ -43,16 +43,16 @@ pub(crate) struct ApprovalQueue {
 impl ApprovalQueue {
     /// Adds a question or its outcome. Replaces the same question if it is still open.
     pub(crate) fn add(&mut self, approval: ApprovalNote) {
-        let approval = approval.bounded();
+        let approval = approval.truncate_texts();
         let same = |known: &ApprovalNote| {
-            known.word == "asked"
+            known.status == "asked"
                 && (&known.caller, &known.tool, known.arguments)
                     == (&approval.caller, &approval.tool, approval.arguments)
         };
         if let Some(at) = self.questions.iter().position(same) {
             self.questions.remove(at);
         }
-        if self.questions.len() >= QUESTIONS {
+        if self.questions.len() >= MAX_QUESTIONS {
             self.questions.pop_front();
         }
         self.questions.push_back(approval);
@@ -64,19 +64,19 @@ impl ApprovalQueue {
     }
 
     /// Returns the number of questions that wait for an answer.
-    pub(crate) fn waiting(&self, now: SystemTime) -> usize {
-        self.questions.iter().filter(|one| one.waits(now)).count()
+    pub(crate) fn open_count(&self, now: SystemTime) -> usize {
+        self.questions.iter().filter(|one| one.is_open(now)).count()
     }
 }
 
 impl ApprovalNote {
     /// Returns whether the question is open and its time limit has not passed.
-    pub(crate) fn waits(&self, now: SystemTime) -> bool {
-        self.word == "asked" && now.duration_since(self.at).unwrap_or_default() <= self.time
+    pub(crate) fn is_open(&self, now: SystemTime) -> bool {
+        self.status == "asked" && now.duration_since(self.at).unwrap_or_default() <= self.time_limit
     }
 
-    fn bounded(self) -> Self {
-        let short = |text: String| line(&text, NAME);
+    fn truncate_texts(self) -> Self {
+        let short = |text: String| clean_line(&text, MAX_NAME_BYTES);
         Self {
             caller: short(self.caller),
             plugin: short(self.plugin),
@@ -97,10 +97,10 @@ mod tests {
             caller: caller.to_owned(),
             plugin: "mail".to_owned(),
             tool: "send".to_owned(),
-            word,
+            status: word,
             by: None,
             arguments: None,
-            time: Duration::from_mins(1),
+            time_limit: Duration::from_mins(1),
         }
     }
 
@@ -110,13 +110,13 @@ mod tests {
         for (caller, word) in [("ada", "asked"), ("bob", "asked"), ("ada", "approved"), ("cy", "remembered")] {
             approvals.add(note(caller, word));
         }
-        let found: Vec<_> = approvals.newest().map(|one| (&*one.caller, one.word)).collect();
+        let found: Vec<_> = approvals.newest().map(|one| (&*one.caller, one.status)).collect();
         assert_eq!(found, [("cy", "remembered"), ("ada", "approved"), ("bob", "asked")]);
         let after = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-        assert_eq!((approvals.waiting(after(60)), approvals.waiting(after(61))), (1, 0));
+        assert_eq!((approvals.open_count(after(60)), approvals.open_count(after(61))), (1, 0));
         for number in 0..1_000 {
             approvals.add(note(&number.to_string(), "asked"));
         }
-        assert_eq!(approvals.newest().count(), QUESTIONS);
+        assert_eq!(approvals.newest().count(), MAX_QUESTIONS);
     }
 }

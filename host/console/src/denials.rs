@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::time::SystemTime;
 
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 
 /// Maximum number of distinct denials. The least recent one is evicted.
-const USES: usize = 200;
+const MAX_DENIALS: usize = 200;
 
 /// Maximum length of a name, sentence or line, in bytes. Plugins supply parts of them.
-const TEXT: usize = 500;
+const MAX_TEXT_BYTES: usize = 500;
 
 /// An operation that was denied to a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct DenialNote {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DenialLog {
     /// The denials, newest last, and the number of times that each occurred.
-    uses: VecDeque<(DenialNote, u64)>,
+    denials: VecDeque<(DenialNote, u64)>,
     /// Number of denials since the server started.
     pub(crate) count: u64,
 }
@@ -40,23 +40,25 @@ impl DenialLog {
     pub(crate) fn add(&mut self, denial: DenialNote) {
         self.count += 1;
         let same = |(known, _): &(DenialNote, u64)| known.plugin == denial.plugin && known.what == denial.what;
-        let times = self.uses.iter().position(same).and_then(|at| self.uses.remove(at)).map_or(0, |(_, times)| times);
-        if self.uses.len() >= USES {
-            self.uses.pop_front();
+        let times =
+            self.denials.iter().position(same).and_then(|at| self.denials.remove(at)).map_or(0, |(_, times)| times);
+        if self.denials.len() >= MAX_DENIALS {
+            self.denials.pop_front();
         }
-        self.uses.push_back((denial, times + 1));
+        self.denials.push_back((denial, times + 1));
     }
 
     /// Returns the denials and their counts, newest first.
     pub(crate) fn newest(&self) -> impl Iterator<Item = &(DenialNote, u64)> {
-        self.uses.iter().rev()
+        self.denials.iter().rev()
     }
 }
 
 impl DenialNote {
-    pub(crate) fn bounded(self) -> Self {
-        let short = |text: String| line(&text, TEXT);
-        let lines = |lines: String| lines.lines().map(|words| line(words, TEXT)).collect::<Vec<_>>().join("\n");
+    pub(crate) fn truncate_texts(self) -> Self {
+        let short = |text: String| clean_line(&text, MAX_TEXT_BYTES);
+        let lines =
+            |lines: String| lines.lines().map(|words| clean_line(words, MAX_TEXT_BYTES)).collect::<Vec<_>>().join("\n");
         Self {
             plugin: short(self.plugin),
             tool: short(self.tool),
@@ -91,9 +93,9 @@ pub(crate) mod tests {
         let found: Vec<_> = denials.newest().map(|(one, times)| (&*one.plugin, &*one.what, *times)).collect();
         assert_eq!(found, [("a", "y", 1), ("a", "x", 2), ("b", "x", 1)]);
         for number in 0..1_000 {
-            denials.add(denial("a", &format!("{number}{}", "z".repeat(5_000))).bounded());
+            denials.add(denial("a", &format!("{number}{}", "z".repeat(5_000))).truncate_texts());
         }
-        assert_eq!((denials.newest().count(), denials.count), (USES, 1_004));
-        assert!(denials.newest().all(|(one, _)| one.what.len() <= TEXT));
+        assert_eq!((denials.newest().count(), denials.count), (MAX_DENIALS, 1_004));
+        assert!(denials.newest().all(|(one, _)| one.what.len() <= MAX_TEXT_BYTES));
     }
 }

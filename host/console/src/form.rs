@@ -6,8 +6,8 @@
 //! usable properties becomes a single JSON field. The form does not validate arguments: the server
 //! checks them as for every call.
 
+mod arguments;
 mod field;
-mod read;
 mod schema;
 
 use serde_json::{Map, Value};
@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use toolbay_model::{Digest, JsonText};
 
 pub(crate) use self::field::{FieldKind, FieldValues, FormField};
-use self::schema::fields;
+use self::schema::schema_fields;
 
 /// A form for the arguments of a tool.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct ToolForm {
     /// The fields, in the order of the schema.
     pub(crate) fields: Vec<FormField>,
     /// True if the form is a single JSON field, although it may have other fields.
-    pub(crate) raw: bool,
+    pub(crate) is_raw: bool,
     /// True if the schema can be represented by fields.
     pub(crate) has_fields: bool,
     /// Digest of the schema. Submitted values are only valid for a form with this digest.
@@ -31,17 +31,17 @@ pub(crate) struct ToolForm {
 }
 
 /// Name of the field for all arguments as JSON.
-pub(crate) const RAW: &str = "json";
+pub(crate) const RAW_FIELD: &str = "json";
 
 impl ToolForm {
-    /// Creates the form for a schema. If `raw` is set, the form is a single JSON field.
-    pub(crate) fn of(schema: &JsonText, raw: bool) -> Self {
+    /// Creates the form for a schema. If `is_raw` is set, the form is a single JSON field.
+    pub(crate) fn from_schema(schema: &JsonText, raw: bool) -> Self {
         let digest = Digest::new(Sha256::digest(schema.get()).into());
         let schema: Value = serde_json::from_str(schema.get()).unwrap_or_default();
-        let fields = fields(&schema);
+        let fields = schema_fields(&schema);
         let has_fields = fields.is_some();
         let raw = raw || !has_fields;
-        Self { fields: fields.filter(|_| !raw).unwrap_or_default(), raw, has_fields, digest }
+        Self { fields: fields.filter(|_| !raw).unwrap_or_default(), is_raw: raw, has_fields, digest }
     }
 
     /// Returns the initial values of the fields.
@@ -65,16 +65,16 @@ impl ToolForm {
     /// # Errors
     ///
     /// Returns the names of the invalid fields and the error of each.
-    pub(crate) fn arguments(&self, filled: &FieldValues) -> Result<Map<String, Value>, Vec<(String, String)>> {
-        if self.raw {
-            let text = filled.get(RAW).map(String::as_str).unwrap_or_default().trim();
+    pub(crate) fn parse_arguments(&self, filled: &FieldValues) -> Result<Map<String, Value>, Vec<(String, String)>> {
+        if self.is_raw {
+            let text = filled.get(RAW_FIELD).map(String::as_str).unwrap_or_default().trim();
             let text = if text.is_empty() { "{}" } else { text };
             return serde_json::from_str(text).map_err(|error| {
                 let expected = "expected a JSON object, such as {\"name\": \"value\"}";
-                vec![(RAW.to_owned(), format!("{expected}: {error}"))]
+                vec![(RAW_FIELD.to_owned(), format!("{expected}: {error}"))]
             });
         }
-        read::arguments(&self.fields, filled)
+        arguments::parse_arguments(&self.fields, filled)
     }
 }
 

@@ -12,31 +12,31 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
-use crate::connections::{ForwardedConnection, ForwardedConnections};
-use crate::neighbor;
-use crate::word::{SocketRequest, is_own};
+use crate::forwarded_connections::{ForwardedConnection, ForwardedConnections};
+use crate::peer_account;
+use crate::socket_protocol::{SocketRequest, is_own_process};
 
 /// Maximum time in which a server must respond.
-const PATIENCE: Duration = Duration::from_secs(5);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Maximum length of a line from a server, in bytes.
-const LINE: u64 = 8 << 10;
+const MAX_LINE_BYTES: u64 = 8 << 10;
 
 /// Delay after a failed accept.
-const PAUSE: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// A login token, which works once, and a connection that closes when the server ends.
 #[derive(Debug)]
 pub struct ConsoleLogin {
     /// The token.
     pub token: String,
-    held: BufReader<UnixStream>,
+    connection: BufReader<UnixStream>,
 }
 
 impl ConsoleLogin {
     /// Waits until the server has ended.
-    pub async fn ended(&mut self) {
-        while matches!(self.held.read(&mut [0; 64]).await, Ok(1..)) {}
+    pub async fn wait_for_server_end(&mut self) {
+        while matches!(self.connection.read(&mut [0; 64]).await, Ok(1..)) {}
     }
 }
 
@@ -45,36 +45,36 @@ impl ConsoleLogin {
 /// # Errors
 ///
 /// Returns an error if the server does not respond or belongs to another user.
-pub async fn about(socket: &Path) -> io::Result<String> {
-    Ok(asked(socket, SocketRequest::About).await?.0)
+pub async fn describe_server(socket: &Path) -> io::Result<String> {
+    Ok(request_line(socket, SocketRequest::About).await?.0)
 }
 
 /// Requests a login token from the server with this socket.
 ///
 /// # Errors
 ///
-/// Returns the same errors as [`about`].
-pub async fn login(socket: &Path) -> io::Result<ConsoleLogin> {
-    let (token, held) = asked(socket, SocketRequest::Login).await?;
-    Ok(ConsoleLogin { token, held })
+/// Returns the same errors as [`describe_server`].
+pub async fn request_login(socket: &Path) -> io::Result<ConsoleLogin> {
+    let (token, held) = request_line(socket, SocketRequest::Login).await?;
+    Ok(ConsoleLogin { token, connection: held })
 }
 
-async fn asked(socket: &Path, word: SocketRequest) -> io::Result<(String, BufReader<UnixStream>)> {
+async fn request_line(socket: &Path, word: SocketRequest) -> io::Result<(String, BufReader<UnixStream>)> {
     let asking = async {
-        let mut stream = connected(socket, word).await?;
+        let mut stream = connect_and_request(socket, word).await?;
         let mut line = String::new();
-        let read = BufReader::new((&mut stream).take(LINE)).read_line(&mut line).await?;
+        let read = BufReader::new((&mut stream).take(MAX_LINE_BYTES)).read_line(&mut line).await?;
         if read == 0 || line.pop() != Some('\n') {
             return Err(io::Error::new(ErrorKind::UnexpectedEof, "it does not answer"));
         }
         Ok((line, BufReader::new(stream)))
     };
-    timeout(PATIENCE, asking).await.map_err(|_| io::Error::new(ErrorKind::TimedOut, "it does not answer"))?
+    timeout(RESPONSE_TIMEOUT, asking).await.map_err(|_| io::Error::new(ErrorKind::TimedOut, "it does not answer"))?
 }
 
-async fn connected(socket: &Path, word: SocketRequest) -> io::Result<UnixStream> {
+async fn connect_and_request(socket: &Path, word: SocketRequest) -> io::Result<UnixStream> {
     let mut stream = UnixStream::connect(socket).await?;
-    if !is_own(&stream)? {
+    if !is_own_process(&stream)? {
         return Err(io::Error::new(ErrorKind::PermissionDenied, "it is another user's"));
     }
     stream.write_u8(word.byte()).await?;
@@ -88,21 +88,22 @@ pub async fn forward(listener: TcpListener, socket: &Path) {
         match listener.accept().await {
             Ok((browser, peer)) => {
                 let own = browser.local_addr().ok();
-                let user = spawn_blocking(move || neighbor::user(peer, own?)).await.ok().flatten();
+                let user = spawn_blocking(move || peer_account::peer_user(peer, own?)).await.ok().flatten();
                 let (socket, answered) = (socket.to_owned(), Arc::new(AtomicBool::new(false)));
                 let noted = Arc::clone(&answered);
-                let passing = tokio::spawn(async move { drop(pass(browser, &socket, &noted).await) }).abort_handle();
-                open.add(ForwardedConnection { user, passing, answered });
+                let passing = tokio::spawn(async move { drop(forward_connection(browser, &socket, &noted).await) })
+                    .abort_handle();
+                open.add(ForwardedConnection { user, task: passing, has_response: answered });
             }
-            Err(_) => sleep(PAUSE).await,
+            Err(_) => sleep(ACCEPT_RETRY_DELAY).await,
         }
     }
 }
 
 /// Forwards bytes in both directions until the server closes the connection, which it always does
 /// after some time.
-async fn pass(mut browser: TcpStream, socket: &Path, answered: &AtomicBool) -> io::Result<()> {
-    let mut server = timeout(PATIENCE, connected(socket, SocketRequest::Pages)).await??;
+async fn forward_connection(mut browser: TcpStream, socket: &Path, answered: &AtomicBool) -> io::Result<()> {
+    let mut server = timeout(RESPONSE_TIMEOUT, connect_and_request(socket, SocketRequest::Pages)).await??;
     let ((mut from_browser, mut to_browser), (mut from_server, mut to_server)) = (browser.split(), server.split());
     let up = async {
         // When the browser disconnects, the server closes the connection.

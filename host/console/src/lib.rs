@@ -12,49 +12,49 @@
 //! The console never changes a grant or a permission.
 
 mod access;
-mod answer;
+mod activity;
 mod approvals;
 mod assets;
-mod calls;
-mod connections;
+mod call_history;
+mod call_note;
+mod call_series;
 mod console;
-mod data;
 mod denials;
-mod desk;
-mod door;
 mod form;
+mod form_body;
+mod formatting;
+mod forwarded_connections;
 mod forwarder;
-mod guard;
-mod history;
 mod log_lines;
+mod login_permits;
 mod login_token;
-mod neighbor;
 mod operations;
+mod page_context;
 mod pages;
 mod paths;
-mod posted;
+mod peer_account;
+mod request_checks;
+mod responses;
 mod secret;
-mod series;
+mod server_data;
 mod sessions;
-mod shown;
 mod socket;
-mod watch;
-mod word;
+mod socket_protocol;
 
 pub use axum::Router;
 
 pub use self::access::{AdminToken, ConsoleAccess};
+pub use self::activity::ServerActivity;
 pub use self::approvals::ApprovalNote;
-pub use self::calls::{CallNote, TextExcerpt};
+pub use self::call_note::{CallNote, TextExcerpt};
 pub use self::console::{Console, RemoteAddress};
-pub use self::data::{
+pub use self::denials::DenialNote;
+pub use self::forwarder::{ConsoleLogin, describe_server, forward, request_login};
+pub use self::login_token::LOGIN_PATH_PREFIX;
+pub use self::operations::{ConsoleOperations, ConsoleViewer};
+pub use self::paths::PATH;
+pub use self::server_data::{
     ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, PluginDetail, PluginRow, PluginStatus, ServerStatus,
     ToolDetail, ToolRow, ToolsPage, WaitingApproval,
 };
-pub use self::denials::DenialNote;
-pub use self::forwarder::{ConsoleLogin, about, forward, login};
-pub use self::login_token::LOGIN;
-pub use self::operations::{ConsoleOperations, ConsoleViewer};
-pub use self::paths::PATH;
 pub use self::socket::{OpenedConsole, serve};
-pub use self::watch::ServerActivity;

@@ -4,16 +4,16 @@ use std::collections::VecDeque;
 
 use toolbay_model::text::clean;
 
-use crate::login_token::LOGIN;
+use crate::login_token::LOGIN_PATH_PREFIX;
 
 /// Maximum number of stored lines.
-const LINES: usize = 1_000;
+const MAX_LINES: usize = 1_000;
 
 /// Maximum total size of the stored lines, in bytes.
-const BYTES: usize = 512 << 10;
+const MAX_TOTAL_BYTES: usize = 512 << 10;
 
 /// Maximum length of a line, in bytes.
-const LONGEST: usize = 4_000;
+const MAX_LINE_BYTES: usize = 4_000;
 
 /// A bounded buffer of log lines.
 #[derive(Clone, Debug, Default)]
@@ -25,13 +25,13 @@ pub(crate) struct LogLines {
 impl LogLines {
     /// Adds lines. Skips lines with a login address.
     pub(crate) fn add(&mut self, text: &str) {
-        for text in text.lines().filter(|text| !text.contains(LOGIN)) {
+        for text in text.lines().filter(|text| !text.contains(LOGIN_PATH_PREFIX)) {
             // Remove terminal colors.
-            let line = toolbay_model::text::line(&clean(text), LONGEST);
+            let line = toolbay_model::text::clean_line(&clean(text), MAX_LINE_BYTES);
             self.bytes += line.len();
             self.lines.push_back(line);
         }
-        while self.lines.len() > LINES || self.bytes > BYTES {
+        while self.lines.len() > MAX_LINES || self.bytes > MAX_TOTAL_BYTES {
             self.bytes -= self.lines.pop_front().map_or(self.bytes, |line| line.len());
         }
     }
@@ -55,11 +55,11 @@ mod tests {
         for _ in 0..2_000 {
             log.add(&"x".repeat(10_000));
         }
-        assert!(log.bytes <= BYTES && log.newest().all(|line| line.len() <= LONGEST));
+        assert!(log.bytes <= MAX_TOTAL_BYTES && log.newest().all(|line| line.len() <= MAX_LINE_BYTES));
         assert_eq!(log.bytes, log.newest().map(String::len).sum::<usize>());
         for number in 0..2_000 {
             log.add(&number.to_string());
         }
-        assert_eq!((log.newest().count(), log.newest().next().unwrap().as_str()), (LINES, "1999"));
+        assert_eq!((log.newest().count(), log.newest().next().unwrap().as_str()), (MAX_LINES, "1999"));
     }
 }

@@ -4,10 +4,10 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::paths::PATH;
-use crate::secret::{SecretHash, hash, secret};
+use crate::secret::{SecretHash, generate_secret, hash_secret};
 
 /// Start of the path of a login address in the log. The console's log page omits lines with it.
-pub const LOGIN: &str = "/console/login#";
+pub const LOGIN_PATH_PREFIX: &str = "/console/login#";
 
 /// A login token that works once. A new token can be issued after it is used.
 #[derive(Debug)]
@@ -42,19 +42,19 @@ impl LoginToken {
     /// Issues a token, which replaces the previous one. Returns `None` if the system provides no
     /// random bytes.
     pub(crate) fn issue(&self) -> Option<String> {
-        let token = secret();
+        let token = generate_secret();
         let Some(made) = &token else {
             tracing::error!("the console cannot be opened: the system provides no random bytes");
             return None;
         };
-        *self.current() = Some(hash(made));
+        *self.lock_current() = Some(hash_secret(made));
         token
     }
 
     /// Returns whether `token` is the current token, and consumes it if so.
-    pub(crate) fn take(&self, token: &str) -> bool {
-        let mut current = self.current();
-        let is_it = current.is_some_and(|current| current == hash(token));
+    pub(crate) fn consume(&self, token: &str) -> bool {
+        let mut current = self.lock_current();
+        let is_it = current.is_some_and(|current| current == hash_secret(token));
         if is_it {
             *current = None;
         }
@@ -62,7 +62,7 @@ impl LoginToken {
     }
 
     // The lock is held for a comparison.
-    fn current(&self) -> MutexGuard<'_, Option<SecretHash>> {
+    fn lock_current(&self) -> MutexGuard<'_, Option<SecretHash>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -74,14 +74,14 @@ mod tests {
     #[test]
     fn a_token_works_once() {
         let token = LoginToken::new(Some("http://127.0.0.1:8931".to_owned()));
-        assert!(!token.take(""), "there is none yet");
-        *token.current() = Some(hash("a"));
-        assert!(!token.take("b"));
-        assert!(token.take("a"));
-        assert!(!token.take("a"));
+        assert!(!token.consume(""), "there is none yet");
+        *token.lock_current() = Some(hash_secret("a"));
+        assert!(!token.consume("b"));
+        assert!(token.consume("a"));
+        assert!(!token.consume("a"));
         let (first, second) = (token.issue().unwrap(), token.issue().unwrap());
-        assert!(!token.take(&first), "the newest one counts");
-        assert!(token.take(&second) && !token.take(&second));
-        assert_eq!(LOGIN, format!("{PATH}/login#"));
+        assert!(!token.consume(&first), "the newest one counts");
+        assert!(token.consume(&second) && !token.consume(&second));
+        assert_eq!(LOGIN_PATH_PREFIX, format!("{PATH}/login#"));
     }
 }

@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use toolbay_model::Digest;
 
-use crate::data::{
+use crate::server_data::{
     ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, PluginDetail, PluginRow, ServerStatus, ToolDetail,
     ToolsPage, WaitingApproval,
 };
@@ -46,7 +46,7 @@ pub trait ConsoleOperations: Send + Sync + 'static {
     /// Calls a tool for the viewer, within the limits that apply to every client. If the call
     /// requires approval, it runs only if `allowed` is the digest of the approval question.
     /// Otherwise it ends with [`ConsoleCallOutcome::Question`].
-    fn call(
+    fn call_tool(
         &self,
         viewer: &ConsoleViewer,
         tool: String,
@@ -56,17 +56,17 @@ pub trait ConsoleOperations: Send + Sync + 'static {
 
     /// Returns the calls that wait for approval at their client and that an operator can answer
     /// too, oldest first: at most a few hundred.
-    fn waiting(&self) -> Vec<WaitingApproval>;
+    fn waiting_approvals(&self) -> Vec<WaitingApproval>;
 
-    /// Answers a call of [`ConsoleOperations::waiting`] for the viewer. The first answer counts,
+    /// Answers a call of [`ConsoleOperations::waiting_approvals`] for the viewer. The first answer counts,
     /// from the operator or the client. The future completes after the question to the client is
     /// withdrawn.
-    fn answer(&self, viewer: &ConsoleViewer, id: u64, yes: bool) -> BoxFuture<'_, ApprovalOutcome>;
+    fn answer_approval(&self, viewer: &ConsoleViewer, id: u64, yes: bool) -> BoxFuture<'_, ApprovalOutcome>;
 
     /// Suspends or resumes a plugin for the viewer. A suspended plugin rejects all calls. Resuming
     /// also enables it for callers for which it is disabled. Returns whether a plugin with this id
     /// and with code exists.
-    fn rest(&self, viewer: &ConsoleViewer, plugin: &str, rests: bool) -> bool;
+    fn set_suspended(&self, viewer: &ConsoleViewer, plugin: &str, rests: bool) -> bool;
 
     /// Removes this server's compiled components from the compile cache, for the viewer.
     ///
@@ -81,5 +81,5 @@ pub trait ConsoleOperations: Send + Sync + 'static {
     /// # Errors
     ///
     /// Returns the reason if the log cannot be read.
-    fn audit(&self, most: usize) -> BoxFuture<'static, Option<Result<Vec<AuditLine>, String>>>;
+    fn audit_lines(&self, most: usize) -> BoxFuture<'static, Option<Result<Vec<AuditLine>, String>>>;
 }

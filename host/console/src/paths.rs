@@ -4,4 +4,4 @@
 pub const PATH: &str = "/console";
 
 /// Name of the form field with the CSRF token.
-pub(crate) const CSRF: &str = "csrf";
+pub(crate) const CSRF_FIELD: &str = "csrf";

@@ -8,17 +8,17 @@ use sha2::{Digest as _, Sha256};
 pub(crate) type SecretHash = [u8; 32];
 
 /// Number of random bytes in a secret.
-const BYTES: usize = 32;
+const SECRET_BYTES: usize = 32;
 
 /// Generates a secret that is safe in URLs, cookies and forms. Returns `None` if the system
 /// provides no random bytes.
-pub(crate) fn secret() -> Option<String> {
-    let mut bytes = [0; BYTES];
+pub(crate) fn generate_secret() -> Option<String> {
+    let mut bytes = [0; SECRET_BYTES];
     getrandom::fill(&mut bytes).ok()?;
     Some(BASE64_URL_SAFE_NO_PAD.encode(bytes))
 }
 
 /// Returns the hash of a secret.
-pub(crate) fn hash(secret: &str) -> SecretHash {
+pub(crate) fn hash_secret(secret: &str) -> SecretHash {
     Sha256::digest(secret).into()
 }

@@ -24,30 +24,30 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::access::ConsoleAccess;
-use crate::answer::guarded;
-use crate::word::{SocketRequest, is_own};
+use crate::responses::with_security_headers;
+use crate::socket_protocol::{SocketRequest, is_own_process};
 
 /// Maximum number of connections. Further ones are closed.
-const CONNECTIONS: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 
 /// Maximum number of connections with browser requests. The others are reserved for clients of the
 /// socket itself.
-const BROWSERS: usize = 48;
+const MAX_BROWSER_CONNECTIONS: usize = 48;
 
 /// Timeout for the first byte, and for the head of a request.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time after which a connection with requests shuts down gracefully. It is closed after the same
 /// time again.
-const LIFE: Duration = Duration::from_mins(10);
+const CONNECTION_LIFETIME: Duration = Duration::from_mins(10);
 
 /// Size of the read and write buffers of a connection, in bytes. Also the maximum size of a request
 /// head.
-const BUFFER: usize = 64 << 10;
+const BUFFER_BYTES: usize = 64 << 10;
 
 /// Delay after a failed accept. An error such as too many open files requires that another
 /// connection closes first.
-const PAUSE: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// The console, created on first use.
 #[derive(Debug)]
@@ -61,8 +61,8 @@ pub struct OpenedConsole {
 /// State shared by all connections.
 struct SocketState<F> {
     about: String,
-    opened: LazyLock<Option<OpenedConsole>, F>,
-    browsers: Semaphore,
+    console: LazyLock<Option<OpenedConsole>, F>,
+    browser_permits: Semaphore,
 }
 
 /// Serves the console on `listener` until the future is dropped. `about` describes what the server
@@ -72,78 +72,82 @@ pub async fn serve<F>(listener: UnixListener, about: String, open: F)
 where
     F: FnOnce() -> Option<OpenedConsole> + Send + Sync + 'static,
 {
-    let shared = Arc::new(SocketState { about, opened: LazyLock::new(open), browsers: Semaphore::new(BROWSERS) });
+    let shared = Arc::new(SocketState {
+        about,
+        console: LazyLock::new(open),
+        browser_permits: Semaphore::new(MAX_BROWSER_CONNECTIONS),
+    });
     let mut connections = JoinSet::new();
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 while connections.try_join_next().is_some() {}
                 // Other users can only connect if the mode of the socket was changed.
-                if connections.len() < CONNECTIONS && is_own(&stream).unwrap_or(false) {
-                    connections.spawn(connection(stream, Arc::clone(&shared)));
+                if connections.len() < MAX_CONNECTIONS && is_own_process(&stream).unwrap_or(false) {
+                    connections.spawn(handle_connection(stream, Arc::clone(&shared)));
                 }
             }
             Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => {}
             Err(error) => {
                 tracing::warn!(%error, "console: failed to accept a connection");
-                sleep(PAUSE).await;
+                sleep(ACCEPT_RETRY_DELAY).await;
             }
         }
     }
 }
 
-async fn connection<F>(mut stream: UnixStream, shared: Arc<SocketState<F>>)
+async fn handle_connection<F>(mut stream: UnixStream, shared: Arc<SocketState<F>>)
 where
     F: FnOnce() -> Option<OpenedConsole> + Send + Sync + 'static,
 {
-    let Ok(Ok(byte)) = timeout(PATIENCE, stream.read_u8()).await else { return };
-    match SocketRequest::of(byte) {
-        Some(SocketRequest::About) => say(&mut stream, &shared.about).await,
+    let Ok(Ok(byte)) = timeout(REQUEST_TIMEOUT, stream.read_u8()).await else { return };
+    match SocketRequest::from_byte(byte) {
+        Some(SocketRequest::About) => send_line(&mut stream, &shared.about).await,
         Some(SocketRequest::Login) => {
-            let Some(opened) = &*shared.opened else { return };
+            let Some(opened) = &*shared.console else { return };
             let Some(token) = opened.access.issue() else { return };
-            say(&mut stream, &token).await;
+            send_line(&mut stream, &token).await;
             // The end of the connection notifies the client of the end of the server.
             while matches!(stream.read(&mut [0; 64]).await, Ok(1..)) {}
         }
         Some(SocketRequest::Pages) => {
-            let Ok(_place) = shared.browsers.try_acquire() else { return };
-            let Some(opened) = &*shared.opened else { return };
-            pages(stream, opened.router.clone()).await;
+            let Ok(_place) = shared.browser_permits.try_acquire() else { return };
+            let Some(opened) = &*shared.console else { return };
+            serve_pages(stream, opened.router.clone()).await;
         }
         None => {}
     }
 }
 
 /// Sends a line. Gives up if the client does not read it.
-async fn say(stream: &mut UnixStream, line: &str) {
-    drop(timeout(PATIENCE, stream.write_all(format!("{line}\n").as_bytes())).await);
+async fn send_line(stream: &mut UnixStream, line: &str) {
+    drop(timeout(REQUEST_TIMEOUT, stream.write_all(format!("{line}\n").as_bytes())).await);
 }
 
 /// Serves HTTP requests.
-async fn pages(stream: UnixStream, router: Router) {
-    let router = router.layer(from_fn(only_local));
+async fn serve_pages(stream: UnixStream, router: Router) {
+    let router = router.layer(from_fn(reject_foreign_hosts));
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(BUFFER);
+    http.timer(TokioTimer::new()).header_read_timeout(REQUEST_TIMEOUT).max_buf_size(BUFFER_BYTES);
     let mut serving = pin!(http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
     tokio::select! {
         ended = serving.as_mut() => return drop(ended),
-        () = sleep(LIFE) => serving.as_mut().graceful_shutdown(),
+        () = sleep(CONNECTION_LIFETIME) => serving.as_mut().graceful_shutdown(),
     }
-    drop(timeout(LIFE, serving).await);
+    drop(timeout(CONNECTION_LIFETIME, serving).await);
 }
 
 /// Rejects requests for other hosts, which can come from a web page whose host name resolves to
 /// this machine.
-async fn only_local(request: Request, next: Next) -> Response {
-    if names_this_machine(request.uri(), request.headers()) {
+async fn reject_foreign_hosts(request: Request, next: Next) -> Response {
+    if is_local_request(request.uri(), request.headers()) {
         return next.run(request).await;
     }
     tracing::warn!("console: a request for another host was rejected");
-    guarded((StatusCode::FORBIDDEN, "the console is served to this machine alone\n").into_response())
+    with_security_headers((StatusCode::FORBIDDEN, "the console is served to this machine alone\n").into_response())
 }
 
-fn names_this_machine(uri: &Uri, headers: &HeaderMap) -> bool {
+fn is_local_request(uri: &Uri, headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
     let Some(host) = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()) else { return false };

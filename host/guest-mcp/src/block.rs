@@ -82,7 +82,7 @@ impl GuestBlock {
     /// # Errors
     ///
     /// Returns the reason that the block is invalid.
-    pub(crate) fn read(json: &str) -> Result<Self, String> {
+    pub(crate) fn parse(json: &str) -> Result<Self, String> {
         let written: BlockFields =
             serde_json::from_str(json).map_err(|error| format!("is not a content block: {error}"))?;
         let BlockFields { kind, text, data, mime_type, uri, name, title, description, size, resource, annotations } =
@@ -95,10 +95,12 @@ impl GuestBlock {
             ..Self::default()
         };
         Ok(match (kind.as_str(), resource) {
-            ("image" | "audio", _) => Self { kind, data: data.as_deref().map(bytes).transpose()?, mime_type, ..block },
+            ("image" | "audio", _) => {
+                Self { kind, data: data.as_deref().map(decode_base64).transpose()?, mime_type, ..block }
+            }
             ("resource_link", _) => Self { kind, mime_type, uri, name, title, description, size, ..block },
             ("resource", Some(ResourceFields { uri, mime_type, text, blob })) => {
-                let data = blob.as_deref().map(bytes).transpose()?;
+                let data = blob.as_deref().map(decode_base64).transpose()?;
                 Self { kind, uri: Some(uri), mime_type, text, data, ..block }
             }
             ("resource", None) => return Err("is a resource without `resource`".to_owned()),
@@ -113,10 +115,10 @@ impl GuestBlock {
 /// # Errors
 ///
 /// Returns an error if the text is not base64.
-pub(crate) fn bytes(text: &str) -> Result<Vec<u8>, String> {
-    const EITHER: GeneralPurposeConfig =
+pub(crate) fn decode_base64(text: &str) -> Result<Vec<u8>, String> {
+    const ANY_PADDING: GeneralPurposeConfig =
         GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
-    let decoded = GeneralPurpose::new(&STANDARD, EITHER).decode(text);
+    let decoded = GeneralPurpose::new(&STANDARD, ANY_PADDING).decode(text);
     decoded.map_err(|error| format!("has data that is not base64: {error}"))
 }
 
@@ -128,7 +130,7 @@ mod tests {
 
     #[test]
     fn every_kind_is_read() {
-        let read = |block: serde_json::Value| GuestBlock::read(&block.to_string()).unwrap();
+        let read = |block: serde_json::Value| GuestBlock::parse(&block.to_string()).unwrap();
         let annotations =
             json!({"audience": ["assistant", "nobody", "user", "user"], "priority": 0.5, "lastModified": "2026-01-12"});
         let text = read(json!({"type": "text", "text": "a", "annotations": annotations, "_meta": {}}));
@@ -157,7 +159,7 @@ mod tests {
             r#""a""#,
         ];
         for json in wrong {
-            let why = GuestBlock::read(json).unwrap_err();
+            let why = GuestBlock::parse(json).unwrap_err();
             assert!(why.starts_with("is ") || why.starts_with("has "), "{why}");
         }
     }

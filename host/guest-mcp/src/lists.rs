@@ -8,15 +8,15 @@ use toolbay_model::{
     ToolDefinition,
 };
 
-use crate::ask::GuestList;
 use crate::block::BlockAnnotations;
-use crate::speaker::{STATELESS, knows};
+use crate::conversation::{STATELESS, supports_revision};
+use crate::guest_method::GuestList;
 
 /// Schema keyword that requests that an argument is repeated in a header (MCP 2026-07-28).
-const HEADER: &str = "x-mcp-header";
+const HEADER_KEYWORD: &str = "x-mcp-header";
 
 /// Maximum nesting depth of a property that a header repeats.
-const DEPTH: usize = 16;
+const MAX_HEADER_DEPTH: usize = 16;
 
 /// A guest's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct ServerDescription {
     /// Negotiated protocol revision.
     pub revision: String,
     /// True if the guest completes arguments.
-    pub completes: bool,
+    pub has_completions: bool,
     lists: Vec<GuestList>,
 }
 
@@ -74,12 +74,12 @@ struct ServerCapabilities {
 ///
 /// Returns an error if the result is invalid or if the guest does not support the revision of the
 /// request.
-pub fn discovered(result: &str) -> Result<ServerDescription, String> {
-    let DiscoverFields { supported_versions: versions, capabilities } = read(result)?;
+pub fn parse_discover_result(result: &str) -> Result<ServerDescription, String> {
+    let DiscoverFields { supported_versions: versions, capabilities } = parse_result(result)?;
     if !versions.iter().any(|version| version == STATELESS) {
         return Err(format!("it speaks {}, not {STATELESS}", versions.join(", ")));
     }
-    Ok(server(STATELESS, &capabilities))
+    Ok(server_description(STATELESS, &capabilities))
 }
 
 /// Parses the result of `initialize`.
@@ -87,15 +87,15 @@ pub fn discovered(result: &str) -> Result<ServerDescription, String> {
 /// # Errors
 ///
 /// Returns an error if the result is invalid or if the host does not support the guest's revision.
-pub fn initialized(result: &str) -> Result<ServerDescription, String> {
-    let InitializeFields { protocol_version: version, capabilities } = read(result)?;
-    if !knows(&version) {
+pub fn parse_initialize_result(result: &str) -> Result<ServerDescription, String> {
+    let InitializeFields { protocol_version: version, capabilities } = parse_result(result)?;
+    if !supports_revision(&version) {
         return Err(format!("it speaks the revision {version:?}, which is not known"));
     }
-    Ok(server(&version, &capabilities))
+    Ok(server_description(&version, &capabilities))
 }
 
-fn server(revision: &str, capabilities: &ServerCapabilities) -> ServerDescription {
+fn server_description(revision: &str, capabilities: &ServerCapabilities) -> ServerDescription {
     let ServerCapabilities { tools, prompts, resources, completions } = capabilities;
     let has = |list: &GuestList| match list {
         GuestList::Tools => tools.is_some(),
@@ -103,7 +103,7 @@ fn server(revision: &str, capabilities: &ServerCapabilities) -> ServerDescriptio
         GuestList::Resources | GuestList::Templates => resources.is_some(),
     };
     let lists = GuestList::ALL.into_iter().filter(has).collect();
-    ServerDescription { revision: revision.to_owned(), completes: completions.is_some(), lists }
+    ServerDescription { revision: revision.to_owned(), has_completions: completions.is_some(), lists }
 }
 
 #[derive(Deserialize)]
@@ -119,8 +119,8 @@ struct PageFields {
 /// # Errors
 ///
 /// Returns the reason that the page is invalid.
-pub fn tools(result: &str) -> Result<GuestPage<ToolDefinition>, String> {
-    page(result, "tools", |tool: ToolFields| ToolDefinition {
+pub fn parse_tools(result: &str) -> Result<GuestPage<ToolDefinition>, String> {
+    parse_page(result, "tools", |tool: ToolFields| ToolDefinition {
         title: tool.title.or_else(|| tool.annotations.as_ref()?.title.clone()),
         name: tool.name,
         description: tool.description,
@@ -128,7 +128,7 @@ pub fn tools(result: &str) -> Result<GuestPage<ToolDefinition>, String> {
         output_schema: tool.output_schema.map(|schema| schema.get().to_owned()),
         annotations: tool.annotations.map(|annotations| annotations.hints),
         icons: tool.icons,
-        meta: meta(tool.meta.as_deref()),
+        meta: meta_text(tool.meta.as_deref()),
     })
 }
 
@@ -137,14 +137,14 @@ pub fn tools(result: &str) -> Result<GuestPage<ToolDefinition>, String> {
 /// # Errors
 ///
 /// Returns the reason that the page is invalid.
-pub fn prompts(result: &str) -> Result<GuestPage<PromptDefinition>, String> {
-    page(result, "prompts", |prompt: PromptFields| PromptDefinition {
+pub fn parse_prompts(result: &str) -> Result<GuestPage<PromptDefinition>, String> {
+    parse_page(result, "prompts", |prompt: PromptFields| PromptDefinition {
         name: prompt.name,
         title: prompt.title,
         description: prompt.description,
-        arguments: prompt.arguments.into_iter().map(ArgumentFields::defined).collect(),
+        arguments: prompt.arguments.into_iter().map(ArgumentFields::into_definition).collect(),
         icons: prompt.icons,
-        meta: meta(prompt.meta.as_deref()),
+        meta: meta_text(prompt.meta.as_deref()),
     })
 }
 
@@ -153,8 +153,8 @@ pub fn prompts(result: &str) -> Result<GuestPage<PromptDefinition>, String> {
 /// # Errors
 ///
 /// Returns the reason that the page is invalid.
-pub fn resources(result: &str) -> Result<GuestPage<ResourceDefinition>, String> {
-    page(result, "resources", ResourceEntryFields::defined)
+pub fn parse_resources(result: &str) -> Result<GuestPage<ResourceDefinition>, String> {
+    parse_page(result, "resources", ResourceEntryFields::into_definition)
 }
 
 /// Parses a page of resource templates.
@@ -162,10 +162,13 @@ pub fn resources(result: &str) -> Result<GuestPage<ResourceDefinition>, String> 
 /// # Errors
 ///
 /// Returns the reason that the page is invalid.
-pub fn templates(result: &str) -> Result<GuestPage<ResourceDefinition>, String> {
-    let template =
-        |template: ResourceEntryFields| ResourceDefinition { size: None, last_modified: None, ..template.defined() };
-    page(result, "resourceTemplates", template)
+pub fn parse_templates(result: &str) -> Result<GuestPage<ResourceDefinition>, String> {
+    let template = |template: ResourceEntryFields| ResourceDefinition {
+        size: None,
+        last_modified: None,
+        ..template.into_definition()
+    };
+    parse_page(result, "resourceTemplates", template)
 }
 
 #[derive(Deserialize)]
@@ -213,7 +216,7 @@ struct ArgumentFields {
 }
 
 impl ArgumentFields {
-    fn defined(self) -> PromptArgument {
+    fn into_definition(self) -> PromptArgument {
         let Self { name, title, description, required } = self;
         PromptArgument { name, title, description, required }
     }
@@ -238,7 +241,7 @@ struct ResourceEntryFields {
 }
 
 impl ResourceEntryFields {
-    fn defined(self) -> ResourceDefinition {
+    fn into_definition(self) -> ResourceDefinition {
         let annotations = self.annotations.unwrap_or_default();
         ResourceDefinition {
             uri: self.uri,
@@ -251,18 +254,18 @@ impl ResourceEntryFields {
             priority: annotations.priority,
             last_modified: annotations.last_modified,
             icons: self.icons,
-            meta: meta(self.meta.as_deref()),
+            meta: meta_text(self.meta.as_deref()),
         }
     }
 }
 
 /// Parses a page whose items are in `member`.
-fn page<T: for<'a> Deserialize<'a>, U>(
+fn parse_page<T: for<'a> Deserialize<'a>, U>(
     result: &str,
     member: &str,
     made: impl Fn(T) -> U,
 ) -> Result<GuestPage<U>, String> {
-    let PageFields { items, next_cursor } = read(result)?;
+    let PageFields { items, next_cursor } = parse_result(result)?;
     let item = |(index, raw): (usize, &RawValue)| {
         serde_json::from_str(raw.get()).map(&made).map_err(|error| format!("{member}[{index}]: {error}"))
     };
@@ -270,28 +273,28 @@ fn page<T: for<'a> Deserialize<'a>, U>(
     Ok(GuestPage { items, next: next_cursor })
 }
 
-fn read<'a, T: Deserialize<'a>>(result: &'a str) -> Result<T, String> {
+fn parse_result<'a, T: Deserialize<'a>>(result: &'a str) -> Result<T, String> {
     serde_json::from_str(result).map_err(|error| format!("its result: {error}"))
 }
 
 /// Returns a `_meta` object as text. The host later removes the members that plugins cannot set.
-pub(crate) fn meta(raw: Option<&RawValue>) -> Option<String> {
+pub(crate) fn meta_text(raw: Option<&RawValue>) -> Option<String> {
     raw.map(|raw| raw.get().to_owned())
 }
 
 /// Returns the arguments that are repeated in headers of a call, according to the tool's input
 /// schema. Ignores invalid entries: the check of the definition reports them.
-pub fn headers(input_schema: &str) -> Vec<ParamHeader> {
+pub fn header_params(input_schema: &str) -> Vec<ParamHeader> {
     let mut found = Vec::new();
-    if input_schema.contains(HEADER)
+    if input_schema.contains(HEADER_KEYWORD)
         && let Ok(schema) = serde_json::from_str::<Value>(input_schema)
     {
-        walk(&schema, &mut Vec::new(), &mut found);
+        collect_header_params(&schema, &mut Vec::new(), &mut found);
     }
     found
 }
 
-fn walk(schema: &Value, path: &mut Vec<String>, found: &mut Vec<ParamHeader>) {
+fn collect_header_params(schema: &Value, path: &mut Vec<String>, found: &mut Vec<ParamHeader>) {
     let kind = match schema.get("type").and_then(Value::as_str) {
         Some("string") => Some(HeaderKind::String),
         Some("integer") => Some(HeaderKind::Integer),
@@ -299,14 +302,15 @@ fn walk(schema: &Value, path: &mut Vec<String>, found: &mut Vec<ParamHeader>) {
         _ => None,
     };
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    let name = schema.get(HEADER).and_then(Value::as_str).filter(|name| !name.is_empty() && name.bytes().all(token));
+    let name =
+        schema.get(HEADER_KEYWORD).and_then(Value::as_str).filter(|name| !name.is_empty() && name.bytes().all(token));
     if let (Some(name), Some(kind)) = (name, kind) {
         found.push(ParamHeader { name: name.to_owned(), path: path.clone(), kind });
     }
-    if path.len() < DEPTH {
+    if path.len() < MAX_HEADER_DEPTH {
         for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
             path.push(name.clone());
-            walk(property, path, found);
+            collect_header_params(property, path, found);
             path.pop();
         }
     }
@@ -321,27 +325,27 @@ mod tests {
     #[test]
     fn a_guest_says_what_it_speaks_and_offers() {
         let result = json!({"resultType": "complete", "supportedVersions": ["2025-11-25", STATELESS], "capabilities": {"tools": {"listChanged": true}, "completions": {}}});
-        let server = discovered(&result.to_string()).unwrap();
-        assert!(server.has(GuestList::Tools) && server.completes && !server.has(GuestList::Prompts));
+        let server = parse_discover_result(&result.to_string()).unwrap();
+        assert!(server.has(GuestList::Tools) && server.has_completions && !server.has(GuestList::Prompts));
         let old = json!({"supportedVersions": ["2025-11-25"], "capabilities": {}});
-        assert_eq!(discovered(&old.to_string()).unwrap_err(), "it speaks 2025-11-25, not 2026-07-28");
+        assert_eq!(parse_discover_result(&old.to_string()).unwrap_err(), "it speaks 2025-11-25, not 2026-07-28");
         let result = json!({"protocolVersion": "2024-11-05", "capabilities": {"resources": {}}, "serverInfo": {"name": "x", "version": "1"}});
-        let server = initialized(&result.to_string()).unwrap();
+        let server = parse_initialize_result(&result.to_string()).unwrap();
         assert_eq!(server.revision, "2024-11-05");
         assert!(server.has(GuestList::Templates) && server.has(GuestList::Resources));
-        assert!(initialized(r#"{"protocolVersion":"3000-01-01"}"#).unwrap_err().contains("3000-01-01"));
+        assert!(parse_initialize_result(r#"{"protocolVersion":"3000-01-01"}"#).unwrap_err().contains("3000-01-01"));
         for wrong in ["{}", "[]", "null", r#"{"protocolVersion":1}"#] {
-            assert!(initialized(wrong).is_err() && discovered(wrong).is_err(), "{wrong}");
+            assert!(parse_initialize_result(wrong).is_err() && parse_discover_result(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn tools_are_read_with_all_that_they_have() {
         let schema = json!({"type": "object", "properties": {
-            "a": {"type": "string", HEADER: "A"},
-            "b": {"type": "object", "properties": {"c": {"type": "integer", HEADER: "C"}}},
-            "d": {"type": "array", HEADER: "D"},
-            "e": {"type": "string", HEADER: "no name"},
+            "a": {"type": "string", HEADER_KEYWORD: "A"},
+            "b": {"type": "object", "properties": {"c": {"type": "integer", HEADER_KEYWORD: "C"}}},
+            "d": {"type": "array", HEADER_KEYWORD: "D"},
+            "e": {"type": "string", HEADER_KEYWORD: "no name"},
         }});
         let tool = json!({
             "name": "add", "description": "Adds.", "inputSchema": schema, "outputSchema": {"type": "object"},
@@ -349,13 +353,13 @@ mod tests {
             "_meta": {"a": 1}, "execution": {"taskSupport": "optional"},
         });
         let result = json!({"tools": [tool], "nextCursor": "n", "ttlMs": 0});
-        let GuestPage { items, next } = tools(&result.to_string()).unwrap();
+        let GuestPage { items, next } = parse_tools(&result.to_string()).unwrap();
         let [tool] = items.as_slice() else { panic!("{items:?}") };
         assert_eq!((tool.name.as_str(), tool.title.as_deref(), next.as_deref()), ("add", Some("Add"), Some("n")));
         assert_eq!(tool.annotations.unwrap().read_only, Some(true));
         assert_eq!(tool.meta.as_deref(), Some(r#"{"a":1}"#));
         assert_eq!(tool.icons.len(), 1);
-        let headers: Vec<String> = headers(&tool.input_schema)
+        let headers: Vec<String> = header_params(&tool.input_schema)
             .iter()
             .map(|header| format!("{} {}", header.name, header.path.join(".")))
             .collect();
@@ -365,21 +369,21 @@ mod tests {
     #[test]
     fn what_is_wrong_with_an_entry_is_said_with_its_place() {
         let wrong = json!({"tools": [{"name": "a", "inputSchema": {}}, {"name": 1}]});
-        assert!(tools(&wrong.to_string()).unwrap_err().starts_with("tools[1]: "));
-        assert!(tools("{}").unwrap_err().starts_with("its result: "));
-        assert!(prompts(r#"{"prompts":[{}]}"#).unwrap_err().starts_with("prompts[0]: "));
+        assert!(parse_tools(&wrong.to_string()).unwrap_err().starts_with("tools[1]: "));
+        assert!(parse_tools("{}").unwrap_err().starts_with("its result: "));
+        assert!(parse_prompts(r#"{"prompts":[{}]}"#).unwrap_err().starts_with("prompts[0]: "));
     }
 
     #[test]
     fn prompts_resources_and_templates_are_read() {
         let prompt = json!({"name": "p", "arguments": [{"name": "a", "required": true}, {"name": "b"}]});
-        let read = prompts(&json!({"prompts": [prompt]}).to_string()).unwrap();
+        let read = parse_prompts(&json!({"prompts": [prompt]}).to_string()).unwrap();
         assert_eq!(read.items[0].arguments.iter().map(|argument| argument.required).collect::<Vec<_>>(), [true, false]);
         let resource = json!({"uri": "a:b", "name": "r", "mimeType": "text/plain", "size": 3, "annotations": {"audience": ["user"], "priority": 1}});
-        let read = resources(&json!({"resources": [resource]}).to_string()).unwrap();
+        let read = parse_resources(&json!({"resources": [resource]}).to_string()).unwrap();
         assert_eq!((read.items[0].size, read.items[0].audience.as_slice()), (Some(3), &["user".to_owned()][..]));
         let template = json!({"uriTemplate": "a:{b}", "name": "t"});
-        let read = templates(&json!({"resourceTemplates": [template]}).to_string()).unwrap();
+        let read = parse_templates(&json!({"resourceTemplates": [template]}).to_string()).unwrap();
         assert_eq!(read.items[0].uri, "a:{b}");
     }
 }

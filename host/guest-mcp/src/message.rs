@@ -14,10 +14,10 @@ const MISSING_CAPABILITY: i64 = -32021;
 const INVALID_PARAMS: i64 = -32602;
 
 /// Error code: the method does not exist (JSON-RPC).
-const UNKNOWN_METHOD: i64 = -32601;
+const METHOD_NOT_FOUND: i64 = -32601;
 
 /// Error code: the resource does not exist (MCP, up to 2025-11-25).
-const NO_RESOURCE: i64 = -32002;
+const RESOURCE_NOT_FOUND: i64 = -32002;
 
 /// Message from a guest.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +25,7 @@ pub enum GuestMessage {
     /// Response to the request with this id; `None` if the id is missing or not a number.
     Response(Option<u64>, RequestOutcome),
     /// Notification.
-    Notice(GuestNotification),
+    Notification(GuestNotification),
     /// Request from the guest to the host.
     Request {
         /// Id of the request, as JSON text.
@@ -41,7 +41,7 @@ pub enum RequestOutcome {
     /// Result, a JSON value as text.
     Result(String),
     /// Error.
-    Problem(ProtocolError),
+    Error(ProtocolError),
 }
 
 /// Error response of the protocol.
@@ -52,7 +52,7 @@ pub struct ProtocolError {
     /// Error message.
     pub message: String,
     /// Kinds of questions that the client must support, if the error is a missing capability.
-    pub lacking: Vec<QuestionKind>,
+    pub missing_capabilities: Vec<QuestionKind>,
 }
 
 /// Notification that a guest sends during a request.
@@ -75,13 +75,13 @@ impl ProtocolError {
     }
 
     /// Returns whether the guest has no such method.
-    pub fn is_unknown_method(&self) -> bool {
-        self.code == UNKNOWN_METHOD
+    pub fn is_method_not_found(&self) -> bool {
+        self.code == METHOD_NOT_FOUND
     }
 
     /// Returns whether the guest has no such resource. Only valid for errors of a resource request.
-    pub fn is_no_resource(&self) -> bool {
-        [NO_RESOURCE, INVALID_PARAMS].contains(&self.code)
+    pub fn is_resource_not_found(&self) -> bool {
+        [RESOURCE_NOT_FOUND, INVALID_PARAMS].contains(&self.code)
     }
 }
 
@@ -132,7 +132,7 @@ struct LogParams {
 /// # Errors
 ///
 /// Returns the reason that the message is invalid, addressed to the guest's author.
-pub fn read(text: &str) -> Result<GuestMessage, String> {
+pub fn parse_message(text: &str) -> Result<GuestMessage, String> {
     let MessageEnvelope { jsonrpc, id, method, params, result, error } =
         serde_json::from_str(text).map_err(|error| format!("it is not a JSON-RPC message: {error}"))?;
     if jsonrpc.as_deref() != Some("2.0") {
@@ -141,7 +141,7 @@ pub fn read(text: &str) -> Result<GuestMessage, String> {
     if let Some(method) = method {
         return Ok(match id {
             Some(id) => GuestMessage::Request { id: id.get().to_owned(), method: method.into_owned() },
-            None => GuestMessage::Notice(notice(&method, params)),
+            None => GuestMessage::Notification(parse_notification(&method, params)),
         });
     }
     let id = id.and_then(|id| serde_json::from_str(id.get()).ok());
@@ -150,14 +150,17 @@ pub fn read(text: &str) -> Result<GuestMessage, String> {
         (None, Some(error)) => {
             let ErrorFields { code, message, data } = serde_json::from_str(error.get())
                 .map_err(|error| format!("it is not a JSON-RPC message: its `error`: {error}"))?;
-            let lacking = if code == MISSING_CAPABILITY { lacking(&data) } else { Vec::new() };
-            Ok(GuestMessage::Response(id, RequestOutcome::Problem(ProtocolError { code, message, lacking })))
+            let lacking = if code == MISSING_CAPABILITY { missing_capabilities(&data) } else { Vec::new() };
+            Ok(GuestMessage::Response(
+                id,
+                RequestOutcome::Error(ProtocolError { code, message, missing_capabilities: lacking }),
+            ))
         }
         _ => Err("it is not a JSON-RPC message: it has neither `method`, nor one of `result` and `error`".to_owned()),
     }
 }
 
-fn notice(method: &str, params: Option<&RawValue>) -> GuestNotification {
+fn parse_notification(method: &str, params: Option<&RawValue>) -> GuestNotification {
     let params = params.map_or("null", RawValue::get);
     let known = match method {
         "notifications/progress" => serde_json::from_str(params).ok().map(|params: ProgressParams| {
@@ -179,7 +182,7 @@ fn notice(method: &str, params: Option<&RawValue>) -> GuestNotification {
 }
 
 /// Returns the kinds of questions whose capabilities are missing.
-fn lacking(data: &Value) -> Vec<QuestionKind> {
+fn missing_capabilities(data: &Value) -> Vec<QuestionKind> {
     let required = data.get("requiredCapabilities");
     let needs = |kind: QuestionKind| {
         QuestionKind::capabilities(&[kind]).iter().all(|(name, parts)| {
@@ -205,12 +208,12 @@ mod tests {
 
     #[test]
     fn a_response_has_a_result_or_an_error() {
-        let message = read(r#"{"jsonrpc":"2.0","id":3,"result":{"a": 1}}"#).unwrap();
+        let message = parse_message(r#"{"jsonrpc":"2.0","id":3,"result":{"a": 1}}"#).unwrap();
         assert_eq!(message, GuestMessage::Response(Some(3), RequestOutcome::Result(r#"{"a": 1}"#.into())));
-        let message = read(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"no"}}"#).unwrap();
-        let GuestMessage::Response(None, RequestOutcome::Problem(problem)) = message else { panic!("{message:?}") };
-        assert!(problem.is_invalid_params() && problem.is_no_resource() && !problem.is_unknown_method());
-        let text = read(r#"{"jsonrpc":"2.0","id":"3","result":{}}"#).unwrap();
+        let message = parse_message(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"no"}}"#).unwrap();
+        let GuestMessage::Response(None, RequestOutcome::Error(problem)) = message else { panic!("{message:?}") };
+        assert!(problem.is_invalid_params() && problem.is_resource_not_found() && !problem.is_method_not_found());
+        let text = parse_message(r#"{"jsonrpc":"2.0","id":"3","result":{}}"#).unwrap();
         assert_eq!(text, GuestMessage::Response(None, RequestOutcome::Result("{}".into())));
     }
 
@@ -228,19 +231,19 @@ mod tests {
             "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}{",
         ];
         for text in cases {
-            let why = read(text).unwrap_err();
+            let why = parse_message(text).unwrap_err();
             assert!(why.starts_with("it is not a JSON-RPC message: "), "{text}: {why}");
         }
     }
 
     #[test]
     fn reports_are_told_apart() {
-        let notice = |method: &str, params: &Value| match read(
+        let notice = |method: &str, params: &Value| match parse_message(
             &json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string(),
         )
         .unwrap()
         {
-            GuestMessage::Notice(notice) => notice,
+            GuestMessage::Notification(notice) => notice,
             other => panic!("{other:?}"),
         };
         let progress = json!({"progressToken": 1, "progress": 0.5, "total": 2, "message": "half"});
@@ -259,13 +262,13 @@ mod tests {
         );
         assert_eq!(notice("notifications/progress", &json!({"progress": "x"})), GuestNotification::Other);
         assert_eq!(notice("notifications/tools/list_changed", &json!({})), GuestNotification::Other);
-        let request = read(r#"{"jsonrpc":"2.0","id":"x","method":"roots/list"}"#).unwrap();
+        let request = parse_message(r#"{"jsonrpc":"2.0","id":"x","method":"roots/list"}"#).unwrap();
         assert_eq!(request, GuestMessage::Request { id: "\"x\"".into(), method: "roots/list".into() });
     }
 
     #[test]
     fn what_a_client_lacks_is_read_from_the_error() {
-        let kinds = |required: Value| lacking(&json!({"requiredCapabilities": required}));
+        let kinds = |required: Value| missing_capabilities(&json!({"requiredCapabilities": required}));
         assert_eq!(kinds(json!({"sampling": {}})), [QuestionKind::Sampling]);
         assert_eq!(kinds(json!({"elicitation": {}})), [QuestionKind::Form]);
         assert_eq!(kinds(json!({"elicitation": {"url": {}}, "roots": {}})), [QuestionKind::Url, QuestionKind::Roots]);

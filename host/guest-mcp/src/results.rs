@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::block::{GuestBlock, bytes};
-use crate::lists::meta;
+use crate::block::{GuestBlock, decode_base64};
+use crate::lists::meta_text;
 
 /// Result of a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,7 +13,7 @@ pub enum GuestResult<T> {
     /// The requested result.
     Done(T),
     /// Questions that must be answered before the call can complete.
-    Asks(GuestQuestions),
+    NeedsInput(GuestQuestions),
 }
 
 /// Questions of a guest.
@@ -102,7 +102,7 @@ pub struct CompletionValues {
 impl ToolResult {
     /// Returns the message of a failure: its texts, or its structured content if there are no
     /// texts.
-    pub fn words(&self) -> String {
+    pub fn failure_text(&self) -> String {
         let texts: Vec<&str> = self.content.iter().filter_map(|block| block.text.as_deref()).collect();
         let texts = texts.join("\n");
         let said = if texts.trim().is_empty() { self.structured.clone().unwrap_or_default() } else { texts };
@@ -118,23 +118,23 @@ struct ResultHead {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct InputRequired {
+struct InputRequiredFields {
     input_requests: Option<serde_json::Map<String, Value>>,
     request_state: Option<String>,
 }
 
 /// Parses a result by its type. `done` parses a complete result.
-fn answered<T>(result: &str, done: impl FnOnce(&str) -> Result<T, String>) -> Result<GuestResult<T>, String> {
-    let ResultHead { result_type } = read(result)?;
+fn parse_by_type<T>(result: &str, done: impl FnOnce(&str) -> Result<T, String>) -> Result<GuestResult<T>, String> {
+    let ResultHead { result_type } = parse_result(result)?;
     match result_type.as_deref() {
         None | Some("complete") => done(result).map(GuestResult::Done),
-        Some("input_required") => questions(result).map(GuestResult::Asks),
+        Some("input_required") => parse_questions(result).map(GuestResult::NeedsInput),
         Some(other) => Err(format!("its result is of the type {other:?}, which this host does not know")),
     }
 }
 
-fn questions(result: &str) -> Result<GuestQuestions, String> {
-    let InputRequired { input_requests, request_state: state } = read(result)?;
+fn parse_questions(result: &str) -> Result<GuestQuestions, String> {
+    let InputRequiredFields { input_requests, request_state: state } = parse_result(result)?;
     let question = |(key, request): (String, Value)| {
         let params = request.get("params").cloned().unwrap_or_else(|| Value::Object(serde_json::Map::default()));
         let kind = match request.get("method").and_then(Value::as_str) {
@@ -161,7 +161,7 @@ fn questions(result: &str) -> Result<GuestQuestions, String> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WrittenTool {
+struct ToolResultFields {
     #[serde(default)]
     content: Vec<Box<RawValue>>,
     structured_content: Option<Box<RawValue>>,
@@ -176,28 +176,28 @@ struct WrittenTool {
 /// # Errors
 ///
 /// Returns the reason that the result is invalid.
-pub fn tool(result: &str) -> Result<GuestResult<ToolResult>, String> {
-    answered(result, |result| {
-        let WrittenTool { content, structured_content, is_error, meta: members } = read(result)?;
+pub fn parse_tool_result(result: &str) -> Result<GuestResult<ToolResult>, String> {
+    parse_by_type(result, |result| {
+        let ToolResultFields { content, structured_content, is_error, meta: members } = parse_result(result)?;
         let block = |(index, raw): (usize, &RawValue)| {
-            GuestBlock::read(raw.get()).map_err(|why| format!("content[{index}] {why}"))
+            GuestBlock::parse(raw.get()).map_err(|why| format!("content[{index}] {why}"))
         };
         let content = content.iter().map(|raw| &**raw).enumerate().map(block).collect::<Result<_, _>>()?;
         let structured = structured_content.map(|value| value.get().to_owned()).filter(|text| text != "null");
-        Ok(ToolResult { content, structured, meta: meta(members.as_deref()), is_error })
+        Ok(ToolResult { content, structured, meta: meta_text(members.as_deref()), is_error })
     })
 }
 
 #[derive(Deserialize)]
-struct WrittenPrompt {
+struct PromptResultFields {
     description: Option<String>,
-    messages: Vec<WrittenMessage>,
+    messages: Vec<PromptMessageFields>,
     #[serde(rename = "_meta")]
     meta: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
-struct WrittenMessage {
+struct PromptMessageFields {
     role: String,
     content: Box<RawValue>,
 }
@@ -207,31 +207,31 @@ struct WrittenMessage {
 /// # Errors
 ///
 /// Returns the reason that the result is invalid.
-pub fn prompt(result: &str) -> Result<GuestResult<PromptResult>, String> {
-    answered(result, |result| {
-        let WrittenPrompt { description, messages, meta: members } = read(result)?;
-        let message = |(index, message): (usize, &WrittenMessage)| {
+pub fn parse_prompt_result(result: &str) -> Result<GuestResult<PromptResult>, String> {
+    parse_by_type(result, |result| {
+        let PromptResultFields { description, messages, meta: members } = parse_result(result)?;
+        let message = |(index, message): (usize, &PromptMessageFields)| {
             let role = match message.role.as_str() {
                 "user" => "user",
                 "assistant" => "assistant",
                 other => return Err(format!("messages[{index}] has the role {other:?}, not user or assistant")),
             };
-            let block = GuestBlock::read(message.content.get()).map_err(|why| format!("messages[{index}] {why}"))?;
+            let block = GuestBlock::parse(message.content.get()).map_err(|why| format!("messages[{index}] {why}"))?;
             Ok((role, block))
         };
         let messages = messages.iter().enumerate().map(message).collect::<Result<_, _>>()?;
-        Ok(PromptResult { description, messages, meta: meta(members.as_deref()) })
+        Ok(PromptResult { description, messages, meta: meta_text(members.as_deref()) })
     })
 }
 
 #[derive(Deserialize)]
-struct WrittenContents {
-    contents: Vec<WrittenItem>,
+struct ResourceResultFields {
+    contents: Vec<ContentItemFields>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WrittenItem {
+struct ContentItemFields {
     uri: String,
     mime_type: Option<String>,
     text: Option<String>,
@@ -245,26 +245,27 @@ struct WrittenItem {
 /// # Errors
 ///
 /// Returns the reason that the result is invalid.
-pub fn resource(result: &str) -> Result<GuestResult<Vec<ReadItem>>, String> {
-    answered(result, |result| {
-        let WrittenContents { contents } = read(result)?;
-        let item = |(index, item): (usize, WrittenItem)| {
-            let WrittenItem { uri, mime_type, text, blob, meta: members } = item;
-            let data = blob.as_deref().map(bytes).transpose().map_err(|why| format!("contents[{index}] {why}"))?;
-            Ok(ReadItem { uri, mime_type, text, data, meta: meta(members.as_deref()) })
+pub fn parse_resource_result(result: &str) -> Result<GuestResult<Vec<ReadItem>>, String> {
+    parse_by_type(result, |result| {
+        let ResourceResultFields { contents } = parse_result(result)?;
+        let item = |(index, item): (usize, ContentItemFields)| {
+            let ContentItemFields { uri, mime_type, text, blob, meta: members } = item;
+            let data =
+                blob.as_deref().map(decode_base64).transpose().map_err(|why| format!("contents[{index}] {why}"))?;
+            Ok(ReadItem { uri, mime_type, text, data, meta: meta_text(members.as_deref()) })
         };
         contents.into_iter().enumerate().map(item).collect()
     })
 }
 
 #[derive(Deserialize)]
-struct WrittenCompletion {
-    completion: WrittenValues,
+struct CompletionResultFields {
+    completion: CompletionValueFields,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WrittenValues {
+struct CompletionValueFields {
     values: Vec<String>,
     total: Option<u32>,
     #[serde(default)]
@@ -276,12 +277,13 @@ struct WrittenValues {
 /// # Errors
 ///
 /// Returns the reason that the result is invalid.
-pub fn completion(result: &str) -> Result<CompletionValues, String> {
-    let WrittenCompletion { completion: WrittenValues { values, total, has_more } } = read(result)?;
+pub fn parse_completion_result(result: &str) -> Result<CompletionValues, String> {
+    let CompletionResultFields { completion: CompletionValueFields { values, total, has_more } } =
+        parse_result(result)?;
     Ok(CompletionValues { values, total, has_more })
 }
 
-fn read<'a, T: Deserialize<'a>>(result: &'a str) -> Result<T, String> {
+fn parse_result<'a, T: Deserialize<'a>>(result: &'a str) -> Result<T, String> {
     serde_json::from_str(result).map_err(|error| format!("its result: {error}"))
 }
 
@@ -294,7 +296,7 @@ mod tests {
     fn done<T>(answered: Result<GuestResult<T>, String>) -> T {
         match answered {
             Ok(GuestResult::Done(done)) => done,
-            Ok(GuestResult::Asks(questions)) => panic!("{questions:?}"),
+            Ok(GuestResult::NeedsInput(questions)) => panic!("{questions:?}"),
             Err(why) => panic!("{why}"),
         }
     }
@@ -305,16 +307,16 @@ mod tests {
             "resultType": "complete", "content": [{"type": "text", "text": "a"}], "structuredContent": {"b": [1]},
             "_meta": {"c": 1}, "isError": false,
         });
-        let result = done(tool(&result.to_string()));
+        let result = done(parse_tool_result(&result.to_string()));
         assert_eq!((result.structured.as_deref(), result.meta.as_deref()), (Some(r#"{"b":[1]}"#), Some(r#"{"c":1}"#)));
         assert!(!result.is_error);
-        let none = done(tool(r#"{"structuredContent":null}"#));
+        let none = done(parse_tool_result(r#"{"structuredContent":null}"#));
         assert_eq!((none.structured, none.content.len()), (None, 0));
     }
 
     #[test]
     fn a_failure_has_words() {
-        let failed = |result: Value| done(tool(&result.to_string())).words();
+        let failed = |result: Value| done(parse_tool_result(&result.to_string())).failure_text();
         let texts = json!([{"type": "text", "text": "no"}, {"type": "text", "text": "way"}]);
         assert_eq!(failed(json!({"isError": true, "content": texts})), "no\nway");
         assert_eq!(failed(json!({"isError": true, "structuredContent": {"e": 1}})), r#"{"e":1}"#);
@@ -330,7 +332,7 @@ mod tests {
             "x": {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}},
             "w": {"method": "roots/list"},
         }});
-        let Ok(GuestResult::Asks(asked)) = tool(&result.to_string()) else { panic!() };
+        let Ok(GuestResult::NeedsInput(asked)) = parse_tool_result(&result.to_string()) else { panic!() };
         let kinds: Vec<(&str, GuestQuestionKind)> =
             asked.questions.iter().map(|asked| (asked.key.as_str(), asked.kind)).collect();
         assert_eq!(
@@ -348,22 +350,22 @@ mod tests {
             json!({"resultType": "input_required", "inputRequests": {"a": {"method": "tools/call"}}}),
             json!({"resultType": "task", "taskId": "t"}),
         ] {
-            assert!(tool(&wrong.to_string()).is_err(), "{wrong}");
+            assert!(parse_tool_result(&wrong.to_string()).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn prompts_resources_and_values_are_read() {
         let message = json!({"role": "assistant", "content": {"type": "text", "text": "a"}});
-        let filled = done(prompt(&json!({"description": "d", "messages": [message]}).to_string()));
+        let filled = done(parse_prompt_result(&json!({"description": "d", "messages": [message]}).to_string()));
         assert_eq!((filled.messages[0].0, filled.messages[0].1.text.as_deref()), ("assistant", Some("a")));
         let other = json!({"messages": [{"role": "system", "content": {"type": "text", "text": "a"}}]});
-        assert!(prompt(&other.to_string()).unwrap_err().contains("system"));
-        let items = done(resource(&json!({"contents": [{"uri": "a:b", "blob": "AQ=="}]}).to_string()));
+        assert!(parse_prompt_result(&other.to_string()).unwrap_err().contains("system"));
+        let items = done(parse_resource_result(&json!({"contents": [{"uri": "a:b", "blob": "AQ=="}]}).to_string()));
         assert_eq!(items[0].data.as_deref(), Some(&[1][..]));
         let wrong = json!({"contents": [{"uri": "a:b", "blob": "%"}]});
-        assert!(resource(&wrong.to_string()).unwrap_err().starts_with("contents[0] has data"));
-        let values = completion(r#"{"completion":{"values":["a"],"total":2,"hasMore":true}}"#).unwrap();
+        assert!(parse_resource_result(&wrong.to_string()).unwrap_err().starts_with("contents[0] has data"));
+        let values = parse_completion_result(r#"{"completion":{"values":["a"],"total":2,"hasMore":true}}"#).unwrap();
         assert_eq!((values.values.len(), values.total, values.has_more), (1, Some(2), true));
     }
 }

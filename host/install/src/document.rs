@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::dialect::{EntryFormat, FileFormat};
-use crate::entry::merged;
+use crate::entry::merge_connection;
+use crate::entry_format::{EntryFormat, FileFormat};
 use crate::mistake::ConfigurationMistake;
 use crate::{json, toml};
 
@@ -13,10 +13,10 @@ const BOM: char = '\u{feff}';
 /// Parsed text of a configuration.
 #[derive(Clone, Debug)]
 pub struct ConfigurationText {
-    dialect: EntryFormat,
+    entry_format: EntryFormat,
     /// Text without its byte order mark.
     text: String,
-    bom: bool,
+    has_bom: bool,
     /// Complete content of the text.
     value: Map<String, Value>,
 }
@@ -36,18 +36,18 @@ impl ConfigurationText {
     /// # Errors
     ///
     /// Returns an error if the text has a syntax error or an unexpected structure.
-    pub fn read(dialect: EntryFormat, text: &str) -> Result<Self, ConfigurationMistake> {
+    pub fn parse(dialect: EntryFormat, text: &str) -> Result<Self, ConfigurationMistake> {
         let (bom, text) = match text.strip_prefix(BOM) {
             Some(text) => (true, text),
             None => (false, text),
         };
         let value = parse(dialect, text)?;
-        Ok(Self { dialect, text: text.to_owned(), bom, value })
+        Ok(Self { entry_format: dialect, text: text.to_owned(), has_bom: bom, value })
     }
 
     /// Returns the entry of a server.
     pub fn entry(&self, name: &str) -> Option<&Map<String, Value>> {
-        self.value.get(self.dialect.servers)?.get(name)?.as_object()
+        self.value.get(self.entry_format.servers_key)?.get(name)?.as_object()
     }
 
     /// Adds or updates the entry of the server `name` so that it connects as in `wanted`. Keeps the
@@ -56,18 +56,18 @@ impl ConfigurationText {
     /// # Errors
     ///
     /// Returns an error if the text cannot be edited without risk to the rest of it.
-    pub fn with(&self, name: &str, wanted: &Map<String, Value>) -> Result<EditOutcome, ConfigurationMistake> {
-        let servers = self.dialect.servers;
+    pub fn with_server(&self, name: &str, wanted: &Map<String, Value>) -> Result<EditOutcome, ConfigurationMistake> {
+        let servers = self.entry_format.servers_key;
         let before = self.entry(name);
-        let entry = before.map_or_else(|| wanted.clone(), |entry| merged(entry, wanted));
+        let entry = before.map_or_else(|| wanted.clone(), |entry| merge_connection(entry, wanted));
         if before == Some(&entry) {
             return Ok(EditOutcome::Unchanged);
         }
-        let text = match self.dialect.format {
-            FileFormat::Json => json::put(&self.text, servers, name, before, &entry)?,
-            FileFormat::Toml => toml::put(&self.text, servers, name, before, &entry)?,
+        let text = match self.entry_format.format {
+            FileFormat::Json => json::set_server(&self.text, servers, name, before, &entry)?,
+            FileFormat::Toml => toml::set_server(&self.text, servers, name, before, &entry)?,
         };
-        self.checked(text, name, Some(&entry))
+        self.verify_edit(text, name, Some(&entry))
     }
 
     /// Removes the server `name`.
@@ -75,39 +75,39 @@ impl ConfigurationText {
     /// # Errors
     ///
     /// Returns an error if the text cannot be edited without risk to the rest of it.
-    pub fn without(&self, name: &str) -> Result<EditOutcome, ConfigurationMistake> {
+    pub fn without_server(&self, name: &str) -> Result<EditOutcome, ConfigurationMistake> {
         if self.entry(name).is_none() {
             return Ok(EditOutcome::Unchanged);
         }
-        let text = match self.dialect.format {
-            FileFormat::Json => json::remove(&self.text, self.dialect.servers, name)?,
-            FileFormat::Toml => toml::remove(&self.text, self.dialect.servers, name)?,
+        let text = match self.entry_format.format {
+            FileFormat::Json => json::remove_server(&self.text, self.entry_format.servers_key, name)?,
+            FileFormat::Toml => toml::remove_server(&self.text, self.entry_format.servers_key, name)?,
         };
-        self.checked(text, name, None)
+        self.verify_edit(text, name, None)
     }
 
     /// Verifies the edited text: only the entry may have changed.
-    fn checked(
+    fn verify_edit(
         &self,
         text: String,
         name: &str,
         entry: Option<&Map<String, Value>>,
     ) -> Result<EditOutcome, ConfigurationMistake> {
-        let servers = self.dialect.servers;
-        let edited = parse(self.dialect, &text).ok();
+        let servers = self.entry_format.servers_key;
+        let edited = parse(self.entry_format, &text).ok();
         let found = edited.as_ref().and_then(|value| value.get(servers)?.get(name)?.as_object());
-        let rest = edited.as_ref().map(|value| rest(value, servers, name));
-        if found != entry || rest != Some(self::rest(&self.value, servers, name)) {
+        let rest = edited.as_ref().map(|value| without_entry(value, servers, name));
+        if found != entry || rest != Some(self::without_entry(&self.value, servers, name)) {
             let words = format!("{servers} is written in a way that this program cannot edit safely: edit it by hand");
             return Err(ConfigurationMistake { line: 1, column: 1, words });
         }
-        Ok(EditOutcome::Changed(if self.bom { format!("{BOM}{text}") } else { text }))
+        Ok(EditOutcome::Changed(if self.has_bom { format!("{BOM}{text}") } else { text }))
     }
 }
 
 /// Returns the members of `value` without the server `name`. A missing table of servers is
 /// equivalent to an empty one.
-fn rest(value: &Map<String, Value>, servers: &str, name: &str) -> Map<String, Value> {
+fn without_entry(value: &Map<String, Value>, servers: &str, name: &str) -> Map<String, Value> {
     let mut rest = value.clone();
     if let Some(Value::Object(others)) = rest.get_mut(servers) {
         others.remove(name);
@@ -120,7 +120,7 @@ fn rest(value: &Map<String, Value>, servers: &str, name: &str) -> Map<String, Va
 
 fn parse(dialect: EntryFormat, text: &str) -> Result<Map<String, Value>, ConfigurationMistake> {
     match dialect.format {
-        FileFormat::Json => json::parse(text, dialect.servers),
-        FileFormat::Toml => toml::parse(text, dialect.servers),
+        FileFormat::Json => json::parse(text, dialect.servers_key),
+        FileFormat::Toml => toml::parse(text, dialect.servers_key),
     }
 }

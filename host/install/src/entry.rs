@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 /// Keys that define the connection to a server, in any format. All other keys of an entry belong to
 /// the user.
-pub(crate) const REACH: [&str; 10] = [
+pub(crate) const CONNECTION_KEYS: [&str; 10] = [
     "type",
     "command",
     "args",
@@ -18,23 +18,23 @@ pub(crate) const REACH: [&str; 10] = [
 ];
 
 /// Returns whether an entry has the same connection as `wanted`. Ignores the other keys.
-pub fn same(entry: &Map<String, Value>, wanted: &Map<String, Value>) -> bool {
-    REACH.iter().all(|key| entry.get(*key) == wanted.get(*key))
+pub fn has_same_connection(entry: &Map<String, Value>, wanted: &Map<String, Value>) -> bool {
+    CONNECTION_KEYS.iter().all(|key| entry.get(*key) == wanted.get(*key))
 }
 
 /// Returns `entry` with the connection of `wanted`. Keeps the other keys.
-pub(crate) fn merged(entry: &Map<String, Value>, wanted: &Map<String, Value>) -> Map<String, Value> {
+pub(crate) fn merge_connection(entry: &Map<String, Value>, wanted: &Map<String, Value>) -> Map<String, Value> {
     let mut merged = entry.clone();
-    merged.retain(|key, _| wanted.contains_key(key) || !REACH.contains(&key.as_str()));
+    merged.retain(|key, _| wanted.contains_key(key) || !CONNECTION_KEYS.contains(&key.as_str()));
     merged.extend(wanted.iter().map(|(key, value)| (key.clone(), value.clone())));
     merged
 }
 
 /// Returns the connection of an entry for display: without the values of headers, which may be
 /// secret.
-pub fn shown(entry: &Map<String, Value>) -> Map<String, Value> {
+pub fn redacted_connection(entry: &Map<String, Value>) -> Map<String, Value> {
     let part = |key: &&str| Some(((*key).to_owned(), entry.get(*key)?.clone()));
-    let mut shown: Map<String, Value> = REACH.iter().filter_map(part).collect();
+    let mut shown: Map<String, Value> = CONNECTION_KEYS.iter().filter_map(part).collect();
     for key in ["headers", "http_headers"] {
         if let Some(Value::Object(headers)) = shown.get_mut(key) {
             for value in headers.values_mut() {

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use crate::mistake::ConfigurationMistake;
 
 /// Extensions of JSON that clients accept. No client is known to accept other JSONC extensions.
-const OPTIONS: ParseOptions = ParseOptions {
+const PARSE_OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
     allow_trailing_commas: true,
@@ -29,48 +29,49 @@ const OPTIONS: ParseOptions = ParseOptions {
 
 /// Parses a text whose servers are in the object `servers`. An empty text is an empty object.
 pub(crate) fn parse(text: &str, servers: &str) -> Result<Map<String, Value>, ConfigurationMistake> {
-    let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS).map_err(|error| mistake(text, &error))?;
+    let parsed =
+        parse_to_ast(text, &CollectOptions::default(), &PARSE_OPTIONS).map_err(|error| to_mistake(text, &error))?;
     let Some(root) = parsed.value else { return Ok(Map::new()) };
     let object = expect_object(text, &root, "the file")?;
-    once(text, object, |name| name == servers)?;
+    check_unique_names(text, object, |name| name == servers)?;
     if let Some(property) = object.get(servers) {
         let all = expect_object(text, &property.value, servers)?;
-        once(text, all, |_| true)?;
+        check_unique_names(text, all, |_| true)?;
         for property in &all.properties {
             let name = property.name.as_str();
             expect_object(text, &property.value, &format!("{servers}.{name}"))?;
         }
     }
-    match tree(text)?.to_serde_value() {
+    match parse_tree(text)?.to_serde_value() {
         Some(Value::Object(value)) => Ok(value),
         _ => Ok(Map::new()),
     }
 }
 
 /// Sets `entry` as the server `name`. `before` is the current entry of that name.
-pub(crate) fn put(
+pub(crate) fn set_server(
     text: &str,
     servers: &str,
     name: &str,
     before: Option<&Map<String, Value>>,
     entry: &Map<String, Value>,
 ) -> Result<String, ConfigurationMistake> {
-    let root = tree(text)?;
+    let root = parse_tree(text)?;
     let all = root.object_value_or_create().and_then(|object| object.object_value_or_create(servers));
     let all = all.ok_or_else(|| ConfigurationMistake::at(text, 0, format!("{servers}: expected an object")))?;
     match (before, all.object_value(name)) {
-        (Some(before), Some(object)) => update(&object, before, entry),
-        _ => drop(all.append(name, input(&Value::Object(entry.clone())))),
+        (Some(before), Some(object)) => update_entry(&object, before, entry),
+        _ => drop(all.append(name, to_cst_value(&Value::Object(entry.clone())))),
     }
     Ok(root.to_string())
 }
 
 /// Changes only the members that differ, so that the others keep their position and comments.
-fn update(object: &CstObject, before: &Map<String, Value>, entry: &Map<String, Value>) {
+fn update_entry(object: &CstObject, before: &Map<String, Value>, entry: &Map<String, Value>) {
     for (key, value) in entry.iter().filter(|(key, value)| before.get(*key) != Some(*value)) {
         match object.get(key) {
-            Some(property) => property.set_value(input(value)),
-            None => drop(object.append(key, input(value))),
+            Some(property) => property.set_value(to_cst_value(value)),
+            None => drop(object.append(key, to_cst_value(value))),
         }
     }
     for property in object.properties() {
@@ -82,9 +83,9 @@ fn update(object: &CstObject, before: &Map<String, Value>, entry: &Map<String, V
 
 /// Removes the server `name`. Also removes the object of servers if it becomes empty and contains
 /// no comment.
-pub(crate) fn remove(text: &str, servers: &str, name: &str) -> Result<String, ConfigurationMistake> {
-    let without = cut(text, |root| root.get_object(servers)?.get(name))?;
-    cut(&without, |root| root.get(servers).filter(|all| all.value.as_object().is_some_and(is_empty)))
+pub(crate) fn remove_server(text: &str, servers: &str, name: &str) -> Result<String, ConfigurationMistake> {
+    let without = remove_property(text, |root| root.get_object(servers)?.get(name))?;
+    remove_property(&without, |root| root.get(servers).filter(|all| all.value.as_object().is_some_and(is_empty)))
 }
 
 fn is_empty(object: &Object<'_>) -> bool {
@@ -93,12 +94,12 @@ fn is_empty(object: &Object<'_>) -> bool {
 
 /// Removes the property that `find` returns, its comma, and its lines if they contain nothing else.
 /// Keeps an empty object that contains a comment.
-fn cut(
+fn remove_property(
     text: &str,
     find: impl for<'a, 'b> Fn(&'b Object<'a>) -> Option<&'b ObjectProp<'a>>,
 ) -> Result<String, ConfigurationMistake> {
     let options = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
-    let parsed = parse_to_ast(text, &options, &OPTIONS).map_err(|error| mistake(text, &error))?;
+    let parsed = parse_to_ast(text, &options, &PARSE_OPTIONS).map_err(|error| to_mistake(text, &error))?;
     let tokens = parsed.tokens.unwrap_or_default();
     let root = parsed.value.as_ref().and_then(Node::as_object);
     let Some(property) = root.and_then(find) else { return Ok(text.to_owned()) };
@@ -119,7 +120,7 @@ fn cut(
         Some(comma) if comma.start >= end && text.get(end..comma.start).is_some_and(is_blank) => own.end = comma.end,
         comma => others = comma,
     }
-    let own = with_blanks(text, own);
+    let own = extend_over_blanks(text, own);
     let mut cuts: Vec<Range<usize>> = others.into_iter().chain([own]).collect();
     cuts.sort_by_key(|cut| std::cmp::Reverse(cut.start));
     let mut out = text.to_owned();
@@ -131,7 +132,7 @@ fn cut(
 
 /// Extends a range to its whole lines if they contain nothing else, and otherwise to the blanks
 /// before it.
-fn with_blanks(text: &str, range: Range<usize>) -> Range<usize> {
+fn extend_over_blanks(text: &str, range: Range<usize>) -> Range<usize> {
     let (before, after) = (text.get(..range.start).unwrap_or_default(), text.get(range.end..).unwrap_or_default());
     let blanks = before.len() - before.trim_end_matches([' ', '\t']).len();
     let line = after.find('\n').map_or(after.len(), |at| at + 1);
@@ -144,8 +145,8 @@ fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-fn tree(text: &str) -> Result<CstRootNode, ConfigurationMistake> {
-    CstRootNode::parse(text, &OPTIONS).map_err(|error| mistake(text, &error))
+fn parse_tree(text: &str) -> Result<CstRootNode, ConfigurationMistake> {
+    CstRootNode::parse(text, &PARSE_OPTIONS).map_err(|error| to_mistake(text, &error))
 }
 
 fn expect_object<'a, 'b>(text: &str, value: &'b Node<'a>, what: &str) -> Result<&'b Object<'a>, ConfigurationMistake> {
@@ -155,7 +156,11 @@ fn expect_object<'a, 'b>(text: &str, value: &'b Node<'a>, what: &str) -> Result<
 
 /// Checks that the names of properties are unique, for the names that `matters` selects. Clients
 /// differ in which of two properties with the same name they use, so neither can be edited.
-fn once(text: &str, object: &Object<'_>, matters: impl Fn(&str) -> bool) -> Result<(), ConfigurationMistake> {
+fn check_unique_names(
+    text: &str,
+    object: &Object<'_>,
+    matters: impl Fn(&str) -> bool,
+) -> Result<(), ConfigurationMistake> {
     let mut names = BTreeSet::new();
     for property in &object.properties {
         let name = property.name.as_str();
@@ -170,7 +175,7 @@ fn once(text: &str, object: &Object<'_>, matters: impl Fn(&str) -> bool) -> Resu
     Ok(())
 }
 
-fn mistake(text: &str, error: &ParseError) -> ConfigurationMistake {
+fn to_mistake(text: &str, error: &ParseError) -> ConfigurationMistake {
     let words = error.kind().to_string();
     let mut rest = words.chars();
     let first = rest.next().map(|c| c.to_ascii_lowercase());
@@ -178,15 +183,15 @@ fn mistake(text: &str, error: &ParseError) -> ConfigurationMistake {
     ConfigurationMistake::at(text, error.range().start, words)
 }
 
-fn input(value: &Value) -> CstInputValue {
+fn to_cst_value(value: &Value) -> CstInputValue {
     match value {
         Value::Null => CstInputValue::Null,
         Value::Bool(value) => CstInputValue::Bool(*value),
         Value::Number(value) => CstInputValue::Number(value.to_string()),
         Value::String(value) => CstInputValue::String(value.clone()),
-        Value::Array(values) => CstInputValue::Array(values.iter().map(input).collect()),
+        Value::Array(values) => CstInputValue::Array(values.iter().map(to_cst_value).collect()),
         Value::Object(members) => {
-            CstInputValue::Object(members.iter().map(|(name, value)| (name.clone(), input(value))).collect())
+            CstInputValue::Object(members.iter().map(|(name, value)| (name.clone(), to_cst_value(value))).collect())
         }
     }
 }

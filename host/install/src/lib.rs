@@ -9,22 +9,24 @@
 
 mod client;
 mod clients;
-mod dialect;
+mod configuration_file;
+mod configuration_path;
 mod document;
 mod entry;
-mod file;
+mod entry_format;
 mod json;
 mod mistake;
-mod place;
-mod server;
+mod server_entry;
 mod toml;
 
 pub use self::client::ClientConfiguration;
-pub use self::clients::{CLIENTS, client_named};
-pub use self::dialect::{EntryFormat, FileFormat, TokenForm};
+pub use self::clients::{CLIENTS, client_with_id};
+pub use self::configuration_file::{ConfigFile, FileError};
+pub use self::configuration_path::{
+    ConfigurationPath, ConfigurationScope, OperatingSystem, PathEnvironment, WslEnvironment,
+};
 pub use self::document::{ConfigurationText, EditOutcome};
-pub use self::entry::{is_toolbay, same, shown};
-pub use self::file::{ConfigFile, FileError};
+pub use self::entry::{has_same_connection, is_toolbay, redacted_connection};
+pub use self::entry_format::{EntryFormat, FileFormat, TokenForm};
 pub use self::mistake::ConfigurationMistake;
-pub use self::place::{ConfigurationPath, ConfigurationScope, OperatingSystem, PathEnvironment, WslEnvironment};
-pub use self::server::{EntryName, ServerEntry, UnsupportedEntry};
+pub use self::server_entry::{EntryName, ServerEntry, UnsupportedEntry};

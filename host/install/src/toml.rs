@@ -12,7 +12,7 @@ use crate::mistake::ConfigurationMistake;
 
 /// Parses a text whose servers are in the table `servers`.
 pub(crate) fn parse(text: &str, servers: &str) -> Result<Map<String, Value>, ConfigurationMistake> {
-    let document = Document::parse(text).map_err(|error| mistake(text, &error))?;
+    let document = Document::parse(text).map_err(|error| to_mistake(text, &error))?;
     if let Some(item) = document.as_table().get(servers) {
         let all = expect_table(text, item, servers)?;
         for (name, item) in all.iter() {
@@ -26,77 +26,77 @@ pub(crate) fn parse(text: &str, servers: &str) -> Result<Map<String, Value>, Con
 }
 
 /// Sets `entry` as the server `name`. `before` is the current entry of that name.
-pub(crate) fn put(
+pub(crate) fn set_server(
     text: &str,
     servers: &str,
     name: &str,
     before: Option<&Map<String, Value>>,
     entry: &Map<String, Value>,
 ) -> Result<String, ConfigurationMistake> {
-    let mut document: DocumentMut = text.parse().map_err(|error| mistake(text, &error))?;
+    let mut document: DocumentMut = text.parse().map_err(|error| to_mistake(text, &error))?;
     let wrong = || ConfigurationMistake::at(text, 0, format!("{servers}: expected a table"));
     match (before, document.as_table_mut().get_mut(servers)) {
         (None, Some(Item::Value(Leaf::InlineTable(all)))) => {
-            let entry = entry.iter().filter_map(|(key, value)| Some((key.as_str(), leaf(value)?)));
+            let entry = entry.iter().filter_map(|(key, value)| Some((key.as_str(), to_toml_value(value)?)));
             all.insert(name, Leaf::InlineTable(entry.collect()));
         }
         (None, Some(Item::Table(all))) if all.is_dotted() => {
-            all.insert(name, Item::Table(table(entry)));
+            all.insert(name, Item::Table(to_toml_table(entry)));
         }
-        (None, _) => return Ok(appended(text, &headed(servers, name, entry))),
+        (None, _) => return Ok(append_block(text, &table_text(servers, name, entry))),
         (Some(before), Some(all)) => {
             let found = all.get_mut(name).and_then(Item::as_table_like_mut).ok_or_else(wrong)?;
-            update(found, before, entry);
+            update_entry(found, before, entry);
         }
         (Some(_), None) => return Err(wrong()),
     }
-    Ok(with_line_ends_of(text, document.to_string()))
+    Ok(restore_line_ends(text, document.to_string()))
 }
 
 /// Removes the server `name`.
-pub(crate) fn remove(text: &str, servers: &str, name: &str) -> Result<String, ConfigurationMistake> {
-    let document = Document::parse(text).map_err(|error| mistake(text, &error))?;
+pub(crate) fn remove_server(text: &str, servers: &str, name: &str) -> Result<String, ConfigurationMistake> {
+    let document = Document::parse(text).map_err(|error| to_mistake(text, &error))?;
     let all = document.as_table().get(servers);
     if let Some(table) = all.and_then(|all| all.get(name)).and_then(Item::as_table).filter(|table| !table.is_dotted()) {
         let mut blocks = Vec::new();
-        blocks_of(text, table, &mut blocks);
+        collect_blocks(text, table, &mut blocks);
         blocks.sort_by_key(|block| block.start);
         let mut rest = text.to_owned();
         for block in blocks.into_iter().rev() {
-            cut(&mut rest, block);
+            remove_lines(&mut rest, block);
         }
         return Ok(rest);
     }
-    let mut document: DocumentMut = text.parse().map_err(|error| mistake(text, &error))?;
+    let mut document: DocumentMut = text.parse().map_err(|error| to_mistake(text, &error))?;
     if let Some(all) = document.as_table_mut().get_mut(servers).and_then(Item::as_table_like_mut) {
         all.remove(name);
     }
-    Ok(with_line_ends_of(text, document.to_string()))
+    Ok(restore_line_ends(text, document.to_string()))
 }
 
 /// Collects the lines of a table and its subtables, as byte ranges. Each range extends from a
 /// header to the end of the line of its last value.
-fn blocks_of(text: &str, table: &Table, blocks: &mut Vec<Range<usize>>) {
+fn collect_blocks(text: &str, table: &Table, blocks: &mut Vec<Range<usize>>) {
     if let Some(header) = table.span() {
-        let end = end_of(table).unwrap_or(header.end).max(header.end);
+        let end = last_value_end(table).unwrap_or(header.end).max(header.end);
         let rest = text.get(end..).unwrap_or_default();
         let line = rest.find('\n').map_or(rest.len(), |at| at + 1);
         blocks.push(header.start..end + line);
     }
     for (_, item) in table {
         match item {
-            Item::Table(inner) => blocks_of(text, inner, blocks),
-            Item::ArrayOfTables(inner) => inner.iter().for_each(|inner| blocks_of(text, inner, blocks)),
+            Item::Table(inner) => collect_blocks(text, inner, blocks),
+            Item::ArrayOfTables(inner) => inner.iter().for_each(|inner| collect_blocks(text, inner, blocks)),
             Item::None | Item::Value(_) => {}
         }
     }
 }
 
 /// Returns the end of the last value below a header.
-fn end_of(table: &Table) -> Option<usize> {
+fn last_value_end(table: &Table) -> Option<usize> {
     let end = |(_, item): (&str, &Item)| match item {
         Item::Value(value) => value.span().map(|span| span.end),
-        Item::Table(inner) if inner.is_dotted() => end_of(inner),
+        Item::Table(inner) if inner.is_dotted() => last_value_end(inner),
         Item::None | Item::Table(_) | Item::ArrayOfTables(_) => None,
     };
     table.iter().filter_map(end).max()
@@ -104,7 +104,7 @@ fn end_of(table: &Table) -> Option<usize> {
 
 /// Removes lines. Also removes the empty line before them if it would be followed by another one or
 /// by the end of the text.
-fn cut(text: &mut String, lines: Range<usize>) {
+fn remove_lines(text: &mut String, lines: Range<usize>) {
     let (before, after) = (text.get(..lines.start).unwrap_or_default(), text.get(lines.end..).unwrap_or_default());
     let blank = |text: &str| text.is_empty() || text.starts_with('\n') || text.starts_with("\r\n");
     let mut start = lines.start;
@@ -119,16 +119,16 @@ fn cut(text: &mut String, lines: Range<usize>) {
 }
 
 /// Returns a table with its own header, as text.
-fn headed(servers: &str, name: &str, entry: &Map<String, Value>) -> String {
+fn table_text(servers: &str, name: &str, entry: &Map<String, Value>) -> String {
     let mut all = Table::new();
     all.set_implicit(true);
-    all.insert(name, Item::Table(table(entry)));
+    all.insert(name, Item::Table(to_toml_table(entry)));
     let mut document = DocumentMut::new();
     document.insert(servers, Item::Table(all));
     document.to_string()
 }
 
-fn appended(text: &str, block: &str) -> String {
+fn append_block(text: &str, block: &str) -> String {
     let end = line_end(text);
     let mut out = text.to_owned();
     if !out.is_empty() && !out.ends_with('\n') {
@@ -141,12 +141,12 @@ fn appended(text: &str, block: &str) -> String {
 }
 
 /// Changes only the members that differ, so that the others keep their position and comments.
-fn update(found: &mut dyn TableLike, before: &Map<String, Value>, entry: &Map<String, Value>) {
+fn update_entry(found: &mut dyn TableLike, before: &Map<String, Value>, entry: &Map<String, Value>) {
     for key in before.keys().filter(|key| !entry.contains_key(*key)) {
         found.remove(key);
     }
     for (key, value) in entry.iter().filter(|(key, value)| before.get(*key) != Some(*value)) {
-        let Some(mut new) = leaf(value) else { continue };
+        let Some(mut new) = to_toml_value(value) else { continue };
         match found.get_mut(key) {
             Some(Item::Value(old)) => {
                 *new.decor_mut() = old.decor().clone();
@@ -157,12 +157,12 @@ fn update(found: &mut dyn TableLike, before: &Map<String, Value>, entry: &Map<St
     }
 }
 
-fn table(entry: &Map<String, Value>) -> Table {
-    entry.iter().filter_map(|(key, value)| Some((key.as_str(), Item::Value(leaf(value)?)))).collect()
+fn to_toml_table(entry: &Map<String, Value>) -> Table {
+    entry.iter().filter_map(|(key, value)| Some((key.as_str(), Item::Value(to_toml_value(value)?)))).collect()
 }
 
 /// Converts a value to TOML, which has no null.
-fn leaf(value: &Value) -> Option<Leaf> {
+fn to_toml_value(value: &Value) -> Option<Leaf> {
     Some(match value {
         Value::Null => return None,
         Value::Bool(value) => Leaf::from(*value),
@@ -171,9 +171,9 @@ fn leaf(value: &Value) -> Option<Leaf> {
             None => Leaf::from(value.as_f64()?),
         },
         Value::String(value) => Leaf::from(value.as_str()),
-        Value::Array(values) => Leaf::Array(values.iter().filter_map(leaf).collect()),
+        Value::Array(values) => Leaf::Array(values.iter().filter_map(to_toml_value).collect()),
         Value::Object(members) => {
-            let members = members.iter().filter_map(|(key, value)| Some((key.as_str(), leaf(value)?)));
+            let members = members.iter().filter_map(|(key, value)| Some((key.as_str(), to_toml_value(value)?)));
             Leaf::InlineTable(members.collect())
         }
     })
@@ -185,7 +185,7 @@ fn line_end(text: &str) -> &'static str {
 
 /// Restores Windows line ends, which the tree does not retain. A text with both kinds gets Unix
 /// line ends.
-fn with_line_ends_of(text: &str, edited: String) -> String {
+fn restore_line_ends(text: &str, edited: String) -> String {
     let (all, windows) = (text.matches('\n').count(), text.matches("\r\n").count());
     if windows > 0 && windows == all { edited.replace('\n', "\r\n") } else { edited }
 }
@@ -195,7 +195,7 @@ fn expect_table<'a>(text: &str, item: &'a Item, what: &str) -> Result<&'a dyn Ta
     item.as_table_like().ok_or_else(|| ConfigurationMistake::at(text, offset, format!("{what}: expected a table")))
 }
 
-fn mistake(text: &str, error: &TomlError) -> ConfigurationMistake {
+fn to_mistake(text: &str, error: &TomlError) -> ConfigurationMistake {
     let offset = error.span().map_or(0, |span| span.start);
     ConfigurationMistake::at(text, offset, error.message().replace('\n', "; "))
 }

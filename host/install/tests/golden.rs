@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use toolbay_install::{
     ClientConfiguration, ConfigurationPath, ConfigurationScope, ConfigurationText, EditOutcome, PathEnvironment,
-    ServerEntry, client_named,
+    ServerEntry, client_with_id,
 };
 
 fn around() -> PathEnvironment {
@@ -25,8 +25,8 @@ fn around() -> PathEnvironment {
 }
 
 fn spot(client: &str) -> (&'static ClientConfiguration, ConfigurationPath) {
-    let client = client_named(client).unwrap();
-    (client, client.spots(ConfigurationScope::User, &around()).swap_remove(0))
+    let client = client_with_id(client).unwrap();
+    (client, client.configuration_paths(ConfigurationScope::User, &around()).swap_remove(0))
 }
 
 fn server() -> ServerEntry {
@@ -45,20 +45,20 @@ fn visible(text: &str) -> String {
 
 fn edited(client: &str, text: &str, server: &ServerEntry) -> String {
     let (client, spot) = spot(client);
-    let entry = server.entry(client, &spot, None).unwrap();
+    let entry = server.to_entry(client, &spot, None).unwrap();
     let EditOutcome::Changed(after) =
-        ConfigurationText::read(spot.dialect, text).unwrap().with("toolbay", &entry).unwrap()
+        ConfigurationText::parse(spot.entry_format, text).unwrap().with_server("toolbay", &entry).unwrap()
     else {
         panic!("nothing changed");
     };
-    let again = ConfigurationText::read(spot.dialect, &after).unwrap();
-    assert_eq!(again.with("toolbay", &entry).unwrap(), EditOutcome::Unchanged, "twice is once");
+    let again = ConfigurationText::parse(spot.entry_format, &after).unwrap();
+    assert_eq!(again.with_server("toolbay", &entry).unwrap(), EditOutcome::Unchanged, "twice is once");
     after
 }
 
 fn removed(client: &str, text: &str) -> String {
     let (_, spot) = spot(client);
-    match ConfigurationText::read(spot.dialect, text).unwrap().without("toolbay").unwrap() {
+    match ConfigurationText::parse(spot.entry_format, text).unwrap().without_server("toolbay").unwrap() {
         EditOutcome::Changed(after) => after,
         EditOutcome::Unchanged => panic!("nothing changed"),
     }
@@ -245,11 +245,15 @@ fn every_client_has_its_own_entry() {
     let mut said = String::new();
     for client in &toolbay_install::CLIENTS {
         for (what, server) in [("command", server()), ("HTTP", http())] {
-            for spot in client.spots(ConfigurationScope::User, &around()) {
-                let entry = server.entry(client, &spot, None);
+            for spot in client.configuration_paths(ConfigurationScope::User, &around()) {
+                let entry = server.to_entry(client, &spot, None);
                 let text = match entry {
                     Ok(entry) => {
-                        match ConfigurationText::read(spot.dialect, "").unwrap().with("toolbay", &entry).unwrap() {
+                        match ConfigurationText::parse(spot.entry_format, "")
+                            .unwrap()
+                            .with_server("toolbay", &entry)
+                            .unwrap()
+                        {
                             EditOutcome::Changed(text) => text,
                             EditOutcome::Unchanged => panic!("nothing changed"),
                         }
@@ -306,7 +310,7 @@ fn mistakes_are_told_with_their_place() {
     ] {
         let (_, spot) = spot(client);
         for text in texts {
-            let mistake = ConfigurationText::read(spot.dialect, text).expect_err(text);
+            let mistake = ConfigurationText::parse(spot.entry_format, text).expect_err(text);
             let _ = writeln!(said, "{}\n    {mistake}", text.escape_debug());
         }
     }
@@ -317,13 +321,13 @@ fn mistakes_are_told_with_their_place() {
 fn a_text_that_is_nested_deeply_is_a_mistake_and_a_large_one_none() {
     let (client, spot) = spot("claude-code");
     let deep = format!("{{\"a\": {}{}}}", "[".repeat(100_000), "]".repeat(100_000));
-    assert!(ConfigurationText::read(spot.dialect, &deep).is_err());
+    assert!(ConfigurationText::parse(spot.entry_format, &deep).is_err());
     let project = r#"{"history": [{"display": "a question", "pasted": {}}], "allowedTools": []}"#;
     let projects: Vec<String> = (0..20_000).map(|n| format!("    \"/work/{n}\": {project}")).collect();
     let large = format!("{{\n  \"projects\": {{\n{}\n  }}\n}}\n", projects.join(",\n"));
-    let entry = server().entry(client, &spot, None).unwrap();
+    let entry = server().to_entry(client, &spot, None).unwrap();
     let EditOutcome::Changed(after) =
-        ConfigurationText::read(spot.dialect, &large).unwrap().with("toolbay", &entry).unwrap()
+        ConfigurationText::parse(spot.entry_format, &large).unwrap().with_server("toolbay", &entry).unwrap()
     else {
         panic!("nothing changed");
     };

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use toolbay_install::{
     CLIENTS, ConfigFile, ConfigurationScope, EntryName, FileError, OperatingSystem, PathEnvironment, ServerEntry,
-    WslEnvironment, client_named,
+    WslEnvironment, client_with_id,
 };
 
 fn around(variables: &[(&str, &str)]) -> PathEnvironment {
@@ -37,7 +37,7 @@ fn around(variables: &[(&str, &str)]) -> PathEnvironment {
 }
 
 fn files(client: &str, around: &PathEnvironment) -> Vec<String> {
-    let spots = client_named(client).unwrap().spots(ConfigurationScope::User, around);
+    let spots = client_with_id(client).unwrap().configuration_paths(ConfigurationScope::User, around);
     spots.iter().map(|spot| spot.file.display().to_string()).collect()
 }
 
@@ -47,7 +47,7 @@ fn every_client_has_its_places() {
     let mut said = String::new();
     for client in &CLIENTS {
         for scope in [ConfigurationScope::User, ConfigurationScope::Project] {
-            for spot in client.spots(scope, &around) {
+            for spot in client.configuration_paths(scope, &around) {
                 let _ = writeln!(said, "{} · {scope:?} · {:?} · {}", client.id, spot.system, spot.file.display());
             }
         }
@@ -68,12 +68,12 @@ fn variables_move_them() {
 #[test]
 fn windows_starts_the_server_through_wsl_and_other_systems_cannot() {
     let around = around(&[]);
-    let client = client_named("claude-desktop").unwrap();
+    let client = client_with_id("claude-desktop").unwrap();
     let server =
         ServerEntry::command(Path::new("/usr/bin/toolbay"), &["serve"], &[("--plugins", Path::new("/p"))]).unwrap();
-    let spots = client.spots(ConfigurationScope::User, &around);
+    let spots = client.configuration_paths(ConfigurationScope::User, &around);
     let on = |system: OperatingSystem| spots.iter().find(|spot| spot.system == system).unwrap();
-    let windows = server.entry(client, on(OperatingSystem::Windows), around.wsl.as_ref()).unwrap();
+    let windows = server.to_entry(client, on(OperatingSystem::Windows), around.wsl.as_ref()).unwrap();
     assert_eq!(windows["command"], "wsl.exe");
     assert_eq!(
         windows["args"],
@@ -81,15 +81,15 @@ fn windows_starts_the_server_through_wsl_and_other_systems_cannot() {
     );
     assert!(toolbay_install::is_toolbay(&windows));
     for (system, wsl) in [(OperatingSystem::MacOs, around.wsl.as_ref()), (OperatingSystem::Windows, None)] {
-        let error = server.entry(client, on(system), wsl).unwrap_err();
+        let error = server.to_entry(client, on(system), wsl).unwrap_err();
         assert!(error.to_string().contains("on another system"), "{error}");
     }
     // A file that the user names belongs to the system whose drive it is on, and has the format of
     // its path.
-    let windsurf = client_named("windsurf").unwrap();
-    let named = windsurf.spot_at(Path::new("/mnt/c/Users/ada/.codeium/windsurf/mcp_config.json"), &around);
-    assert_eq!((named.system, named.dialect.url), (OperatingSystem::Windows, Some("serverUrl")));
-    assert_eq!(windsurf.spot_at(Path::new("/x/mcp_config.json"), &around).system, OperatingSystem::Linux);
+    let windsurf = client_with_id("windsurf").unwrap();
+    let named = windsurf.configuration_at(Path::new("/mnt/c/Users/ada/.codeium/windsurf/mcp_config.json"), &around);
+    assert_eq!((named.system, named.entry_format.url_key), (OperatingSystem::Windows, Some("serverUrl")));
+    assert_eq!(windsurf.configuration_at(Path::new("/x/mcp_config.json"), &around).system, OperatingSystem::Linux);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 use toolbay_install::{
-    ConfigurationScope, ConfigurationText, EditOutcome, EntryFormat, PathEnvironment, ServerEntry, client_named,
+    ConfigurationScope, ConfigurationText, EditOutcome, EntryFormat, PathEnvironment, ServerEntry, client_with_id,
 };
 
 /// Choices, one byte each. After the end, every choice is the simplest one.
@@ -197,29 +197,29 @@ fn changed(edit: EditOutcome) -> String {
 }
 
 fn entry(client: &str) -> (EntryFormat, Map<String, Value>) {
-    let client = client_named(client).unwrap();
-    let spot = client.spots(ConfigurationScope::User, &PathEnvironment::default()).swap_remove(0);
+    let client = client_with_id(client).unwrap();
+    let spot = client.configuration_paths(ConfigurationScope::User, &PathEnvironment::default()).swap_remove(0);
     let server =
         ServerEntry::command(Path::new("/opt/tool \"bay\"/toolbay"), &["serve"], &[("--plugins", Path::new("/p"))]);
-    (spot.dialect, server.unwrap().entry(client, &spot, None).unwrap())
+    (spot.entry_format, server.unwrap().to_entry(client, &spot, None).unwrap())
 }
 
 /// Checks the property for one text.
 fn holds(client: &str, text: &str) {
     let (dialect, entry) = entry(client);
-    let before = ConfigurationText::read(dialect, text).unwrap_or_else(|mistake| panic!("{mistake}\n{text}"));
+    let before = ConfigurationText::parse(dialect, text).unwrap_or_else(|mistake| panic!("{mistake}\n{text}"));
     assert_eq!(before.entry("toolbay"), None);
-    let with = changed(before.with("toolbay", &entry).unwrap_or_else(|mistake| panic!("{mistake}\n{text}")));
-    let after = ConfigurationText::read(dialect, &with).unwrap();
+    let with = changed(before.with_server("toolbay", &entry).unwrap_or_else(|mistake| panic!("{mistake}\n{text}")));
+    let after = ConfigurationText::parse(dialect, &with).unwrap();
     assert_eq!(after.entry("toolbay"), Some(&entry), "{with}");
-    assert_eq!(after.with("toolbay", &entry).unwrap(), EditOutcome::Unchanged, "{with}");
+    assert_eq!(after.with_server("toolbay", &entry).unwrap(), EditOutcome::Unchanged, "{with}");
     assert_eq!(comments(&with), comments(text), "before:\n{text}\nafter:\n{with}");
-    let without = changed(after.without("toolbay").unwrap());
-    let back = ConfigurationText::read(dialect, &without).unwrap();
+    let without = changed(after.without_server("toolbay").unwrap());
+    let back = ConfigurationText::parse(dialect, &without).unwrap();
     assert_eq!(back.entry("toolbay"), None);
     assert_eq!(comments(&without), comments(text), "before:\n{text}\nwith:\n{with}\nafter:\n{without}");
     // Each edit verifies that nothing else changed; here this is verified over both.
-    assert!(!changed(back.with("toolbay", &entry).unwrap()).is_empty());
+    assert!(!changed(back.with_server("toolbay", &entry).unwrap()).is_empty());
 }
 
 proptest! {
@@ -242,9 +242,9 @@ proptest! {
     #[test]
     fn no_text_makes_it_panic(text in ".{0,60}", json in any::<bool>()) {
         let (dialect, entry) = entry(if json { "cursor" } else { "codex" });
-        if let Ok(document) = ConfigurationText::read(dialect, &text) {
-            drop(document.with("toolbay", &entry));
-            drop(document.without("toolbay"));
+        if let Ok(document) = ConfigurationText::parse(dialect, &text) {
+            drop(document.with_server("toolbay", &entry));
+            drop(document.without_server("toolbay"));
         }
     }
 }

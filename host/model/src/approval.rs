@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::text::duration;
+use crate::text::format_duration;
 
 /// The state of the approval that the operator requires for a call. It is part of the call's
 /// [`CallJournal`](crate::CallJournal), which only the host writes: neither a client nor a guest
@@ -25,7 +25,7 @@ pub enum ApprovalState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingApproval {
     /// The reason why the approval is missing.
-    pub why: WhyUnapproved,
+    pub reason: MissingApprovalReason,
     /// The configuration key that requires the approval, and its file, such as
     /// `tools.erase.approve in notes.toml`.
     pub key: String,
@@ -33,7 +33,7 @@ pub struct MissingApproval {
 
 /// The reason why a call has no approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhyUnapproved {
+pub enum MissingApprovalReason {
     /// The user declined the call.
     Declined,
     /// The user closed the question without an answer.
@@ -41,20 +41,20 @@ pub enum WhyUnapproved {
     /// The client was asked this many times and returned no valid answer.
     Unanswered(u32),
     /// No answer arrived within this time.
-    Late(Duration),
+    TimedOut(Duration),
     /// The client cannot show a form to its user.
-    Impossible,
+    Unsupported,
 }
 
-impl WhyUnapproved {
+impl MissingApprovalReason {
     /// Returns the word for the reason in the audit log.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Declined => "declined",
             Self::Cancelled => "cancelled",
             Self::Unanswered(_) => "unanswered",
-            Self::Late(_) => "late",
-            Self::Impossible => "impossible",
+            Self::TimedOut(_) => "late",
+            Self::Unsupported => "impossible",
         }
     }
 }
@@ -63,28 +63,28 @@ impl WhyUnapproved {
 impl fmt::Display for MissingApproval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = &self.key;
-        match self.why {
-            WhyUnapproved::Declined => f.write_str(
+        match self.reason {
+            MissingApprovalReason::Declined => f.write_str(
                 "The user was asked whether to allow this call and said no. The tool was not called. Do not call it again \
                  for this, and do not look for another way to the same end: tell the user, and wait for what the user says.",
             ),
-            WhyUnapproved::Cancelled => f.write_str(
+            MissingApprovalReason::Cancelled => f.write_str(
                 "The user was asked whether to allow this call and closed the question without an answer. The tool was not \
                  called. Do not call it again unless the user asks for it.",
             ),
-            WhyUnapproved::Unanswered(times) => write!(
+            MissingApprovalReason::Unanswered(times) => write!(
                 f,
                 "The user had to be asked whether to allow this call. The client was asked {times} times and returned no \
                  answer that says yes or no, so the tool was not called. Do not retry: tell the user."
             ),
-            WhyUnapproved::Late(time) => write!(
+            MissingApprovalReason::TimedOut(time) => write!(
                 f,
                 "The user was asked whether to allow this call and did not answer within {}. The tool was not called. Do \
                  not call it again unless the user asks for it. The operator of the server can allow more time \
                  (limits.ask_time).",
-                duration(time)
+                format_duration(time)
             ),
-            WhyUnapproved::Impossible => write!(
+            MissingApprovalReason::Unsupported => write!(
                 f,
                 "This tool is called only after a person has allowed the call, and this client cannot ask its user. The \
                  tool was not called. Do not retry: tell the user. What helps: a client that shows forms (elicitation, \

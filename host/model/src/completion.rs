@@ -27,7 +27,7 @@ pub enum CompletionReference {
 /// Possible values of an argument, checked and sanitized.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompletionResult {
-    /// At most [`CompletionResult::MOST`] values, best first.
+    /// At most [`CompletionResult::MAX_VALUES`] values, best first.
     pub values: Vec<String>,
     /// The total number of values, if it is known.
     pub total: Option<u32>,
@@ -37,5 +37,5 @@ pub struct CompletionResult {
 
 impl CompletionResult {
     /// Maximum number of values that MCP allows (`CompleteResult`).
-    pub const MOST: usize = 100;
+    pub const MAX_VALUES: usize = 100;
 }

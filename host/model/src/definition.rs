@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::icon::ENTRY;
+use crate::icon::DEFINITION_OVERHEAD_BYTES;
 use crate::{GuestServerProtocol, Icon, PromptDefinition, ResourceDefinition};
 
 /// The description of a component: everything that it offers, as it lists it.
@@ -51,11 +51,13 @@ impl ToolDefinition {
     pub fn size(&self) -> usize {
         let texts = [&self.title, &self.description, &self.output_schema, &self.meta].into_iter().flatten();
         let texts = texts.chain([&self.name, &self.input_schema]);
-        ENTRY + texts.map(String::len).sum::<usize>() + self.icons.iter().map(Icon::size).sum::<usize>()
+        DEFINITION_OVERHEAD_BYTES
+            + texts.map(String::len).sum::<usize>()
+            + self.icons.iter().map(Icon::size).sum::<usize>()
     }
 
     /// Returns the total size of the schemas, in bytes.
-    pub fn schemas(&self) -> usize {
+    pub fn schema_bytes(&self) -> usize {
         self.input_schema.len() + self.output_schema.as_ref().map_or(0, String::len)
     }
 }

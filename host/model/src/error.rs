@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 
 use crate::QuestionKind;
-use crate::text::{duration, thousands};
+use crate::text::{format_duration, format_thousands};
 
 /// The kinds of errors that end a call. `_meta["dev.toolbay/error"]`, the server's counters, its
 /// log and the documentation use the same words.
@@ -132,14 +132,14 @@ pub enum CallError {
     /// The tool failed after the grant had denied it access to something.
     Denied {
         /// The plugin's error message, or the reason why it crashed.
-        words: String,
+        message: String,
         /// The denied access, as a sentence.
-        denied: String,
+        denial: String,
     },
     /// The guest crashed.
     Trap {
         /// The trap or error message of wasmtime.
-        what: String,
+        cause: String,
         /// The last lines of standard error; `None` if it wrote none.
         stderr: Option<String>,
     },
@@ -184,10 +184,10 @@ impl fmt::Display for CallError {
             Self::InvalidArguments(text) => write!(f, "invalid arguments: {text}"),
             Self::Failed(text) | Self::Internal(text) => f.write_str(text),
             Self::Limit { limit, tool } => f.write_str(&limit.message("tool", tool.as_deref())),
-            Self::Denied { words, denied } => write!(f, "{words} ({denied})"),
+            Self::Denied { message: words, denial: denied } => write!(f, "{words} ({denied})"),
             // The guest's last output usually has the cause, so it comes first.
-            Self::Trap { what, stderr: Some(stderr) } => write!(f, "{stderr} ({what})"),
-            Self::Trap { what, stderr: None } => f.write_str(what),
+            Self::Trap { cause: what, stderr: Some(stderr) } => write!(f, "{stderr} ({what})"),
+            Self::Trap { cause: what, stderr: None } => f.write_str(what),
             Self::InvalidOutput(what) => write!(f, "invalid output: {what}"),
             Self::Incapable(kinds) => {
                 let methods: Vec<&str> = kinds.iter().map(|kind| kind.method()).collect();
@@ -338,47 +338,54 @@ impl Limit {
 
     /// Returns the beginning of a sentence that states the event and the limit's value. `it` is the
     /// subject of the sentence, and `its` is its possessive form.
-    fn words(self, it: &str, its: &str) -> String {
+    fn sentence_start(self, it: &str, its: &str) -> String {
         match self {
-            Self::Fuel(n) => format!("{it} used all of its fuel, {} instructions", thousands(n)),
-            Self::Deadline(time) => format!("{it} did not finish within {}", duration(time)),
-            Self::Memory(size) => format!("{it} needed more than {} of memory", bytes(size)),
-            Self::Stack(size) => format!("{it} overflowed its stack of {}", bytes(size)),
-            Self::Output(size) => format!("{its} result is larger than {}", bytes(size)),
-            Self::ResultSize(size) => format!("{its} result is larger than {}, the most that is kept", bytes(size)),
-            Self::OutputItems(n) => format!("{its} result has more than {} content blocks", count(n)),
+            Self::Fuel(n) => format!("{it} used all of its fuel, {} instructions", format_thousands(n)),
+            Self::Deadline(time) => format!("{it} did not finish within {}", format_duration(time)),
+            Self::Memory(size) => format!("{it} needed more than {} of memory", format_bytes(size)),
+            Self::Stack(size) => format!("{it} overflowed its stack of {}", format_bytes(size)),
+            Self::Output(size) => format!("{its} result is larger than {}", format_bytes(size)),
+            Self::ResultSize(size) => {
+                format!("{its} result is larger than {}, the most that is kept", format_bytes(size))
+            }
+            Self::OutputItems(n) => format!("{its} result has more than {} content blocks", format_count(n)),
             Self::Parsed(size) => {
-                format!("{its} result needs more than {} of memory when its JSON is parsed", bytes(size))
+                format!("{its} result needs more than {} of memory when its JSON is parsed", format_bytes(size))
             }
-            Self::Transfer(size) => format!("{it} passed more than {} to the host in one call", bytes(size)),
-            Self::Stdio(size) => format!("{it} wrote more than {} to standard output and standard error", bytes(size)),
-            Self::Log(size) => format!("{it} logged more than {}; further lines are dropped", bytes(size)),
-            Self::Handles(n) => format!("{it} held more than {} host resources open", count(n)),
-            Self::Random(size) => format!("{it} requested more than {} of random data at once", bytes(size)),
-            Self::TableElements(n) => format!("{it} needed a table of more than {} elements", count(n)),
-            Self::Instances(n) => format!("{it} has more than {} core instances", count(n)),
-            Self::Memories(n) => format!("{it} has more than {} linear memories", count(n)),
-            Self::HttpRequests(n) => format!("{it} sent more than {} HTTP requests", thousands(n)),
-            Self::HttpBytes(size) => format!("{it} sent and received more than {} over HTTP", bytes(size)),
-            Self::AskRounds(n) => format!("{it} asked more than {} times", thousands(n)),
-            Self::AskTime(time) => format!("{its} questions were not answered within {}", duration(time)),
+            Self::Transfer(size) => format!("{it} passed more than {} to the host in one call", format_bytes(size)),
+            Self::Stdio(size) => {
+                format!("{it} wrote more than {} to standard output and standard error", format_bytes(size))
+            }
+            Self::Log(size) => format!("{it} logged more than {}; further lines are dropped", format_bytes(size)),
+            Self::Handles(n) => format!("{it} held more than {} host resources open", format_count(n)),
+            Self::Random(size) => format!("{it} requested more than {} of random data at once", format_bytes(size)),
+            Self::TableElements(n) => format!("{it} needed a table of more than {} elements", format_count(n)),
+            Self::Instances(n) => format!("{it} has more than {} core instances", format_count(n)),
+            Self::Memories(n) => format!("{it} has more than {} linear memories", format_count(n)),
+            Self::HttpRequests(n) => format!("{it} sent more than {} HTTP requests", format_thousands(n)),
+            Self::HttpBytes(size) => format!("{it} sent and received more than {} over HTTP", format_bytes(size)),
+            Self::AskRounds(n) => format!("{it} asked more than {} times", format_thousands(n)),
+            Self::AskTime(time) => format!("{its} questions were not answered within {}", format_duration(time)),
             Self::Journal(size) => {
-                format!("{its} answers, and what it did before it asked, need more than {}", bytes(size))
+                format!("{its} answers, and what it did before it asked, need more than {}", format_bytes(size))
             }
-            Self::TcpConnections(n) => format!("{it} made more than {} TCP connections", thousands(n)),
-            Self::TcpBytes(size) => format!("{it} sent and received more than {} over TCP", bytes(size)),
-            Self::StateSize(size) => format!("{it} tried to keep more than {} of state", bytes(size)),
-            Self::StateKeys(n) => format!("{it} tried to keep more than {} keys of state", thousands(n)),
+            Self::TcpConnections(n) => format!("{it} made more than {} TCP connections", format_thousands(n)),
+            Self::TcpBytes(size) => format!("{it} sent and received more than {} over TCP", format_bytes(size)),
+            Self::StateSize(size) => format!("{it} tried to keep more than {} of state", format_bytes(size)),
+            Self::StateKeys(n) => format!("{it} tried to keep more than {} keys of state", format_thousands(n)),
             Self::StateTotal(size) => {
-                format!("{it} tried to keep state, and the state of all plugins together reached {}", bytes(size))
+                format!(
+                    "{it} tried to keep state, and the state of all plugins together reached {}",
+                    format_bytes(size)
+                )
             }
-            Self::MountQuota(size) => format!("{it} needed more than {} in a mounted folder", bytes(size)),
+            Self::MountQuota(size) => format!("{it} needed more than {} in a mounted folder", format_bytes(size)),
             Self::MountEntries(n) => {
-                format!("{it} needed more than {} files and folders in a mounted folder", count(n))
+                format!("{it} needed more than {} files and folders in a mounted folder", format_count(n))
             }
-            Self::ScratchSize(size) => format!("{it} needed more than {} in its temporary folder", bytes(size)),
+            Self::ScratchSize(size) => format!("{it} needed more than {} in its temporary folder", format_bytes(size)),
             Self::ScratchEntries(n) => {
-                format!("{it} needed more than {} files and folders in its temporary folder", count(n))
+                format!("{it} needed more than {} files and folders in its temporary folder", format_count(n))
             }
         }
     }
@@ -387,7 +394,7 @@ impl Limit {
     /// `noun` is the target that reached the limit, such as "tool". `tool` is the plugin's name for
     /// the tool if the limit is set only for that tool.
     pub fn message(self, noun: &str, tool: Option<&str>) -> String {
-        let (words, key) = (self.words(&format!("The {noun}"), &format!("The {noun}'s")), self.key());
+        let (words, key) = (self.sentence_start(&format!("The {noun}"), &format!("The {noun}'s")), self.key());
         match tool {
             Some(tool) => format!("{words} (to allow more, raise tools.{tool}.{key})."),
             None if matches!(self, Self::Stack(_) | Self::StateTotal(_) | Self::ResultSize(_)) => {
@@ -399,8 +406,8 @@ impl Limit {
 
     /// Like [`message`](Self::message), but without a key, for a plugin that reached the limit
     /// while it listed its tools: no grant changes those limits.
-    pub fn while_described(self) -> String {
-        self.words("it", "its")
+    pub fn message_without_key(self) -> String {
+        self.sentence_start("it", "its")
     }
 }
 
@@ -412,11 +419,11 @@ impl fmt::Display for Limit {
 
 impl std::error::Error for Limit {}
 
-fn count(n: usize) -> String {
-    thousands(n as u64)
+fn format_count(n: usize) -> String {
+    format_thousands(n as u64)
 }
 
-fn bytes(size: ByteSize) -> String {
+fn format_bytes(size: ByteSize) -> String {
     size.display().iec().to_string()
 }
 

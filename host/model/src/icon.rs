@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Overhead of an icon, or of a definition that can have icons, in addition to its texts, in bytes.
-pub(crate) const ENTRY: usize = 64;
+pub(crate) const DEFINITION_OVERHEAD_BYTES: usize = 64;
 
 /// An icon (MCP `Icon`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
@@ -25,8 +25,8 @@ pub struct Icon {
 impl Icon {
     /// Returns the size of the icon in bytes. Each part has an overhead, even if it is empty.
     pub fn size(&self) -> usize {
-        let sizes: usize = self.sizes.iter().map(|size| ENTRY + size.len()).sum();
-        ENTRY + self.src.len() + self.mime_type.as_ref().map_or(0, String::len) + sizes
+        let sizes: usize = self.sizes.iter().map(|size| DEFINITION_OVERHEAD_BYTES + size.len()).sum();
+        DEFINITION_OVERHEAD_BYTES + self.src.len() + self.mime_type.as_ref().map_or(0, String::len) + sizes
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Maximum length of a path component, in bytes (`NAME_MAX` on Linux).
-const PART: usize = 255;
+const MAX_PATH_COMPONENT_BYTES: usize = 255;
 
 /// The authenticated caller of a call.
 ///
@@ -16,13 +16,13 @@ pub struct CallerIdentity(Arc<str>);
 
 impl CallerIdentity {
     /// Returns the identity of the caller with this name: `stdio`, `token:ci` or
-    /// `oauth:ada of https://auth.example.com`.
+    /// `parse_oauth_name:ada of https://auth.example.com`.
     ///
     /// Returns `None` for every other name. An address (`ip:192.0.2.7`) is not authenticated, and
     /// the name of a token without a subject (`oauth-token:…`) changes with every token.
-    pub fn of(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let known = name == "stdio" || name.strip_prefix("token:").is_some_and(|token| !token.is_empty());
-        (known || oauth(name).is_some()).then(|| Self(name.into()))
+        (known || parse_oauth_name(name).is_some()).then(|| Self(name.into()))
     }
 
     /// Returns the name.
@@ -37,12 +37,16 @@ impl CallerIdentity {
     ///
     /// Returns `None` if a component would be longer than a file name can be.
     pub fn path(&self) -> Option<PathBuf> {
-        let parts: Vec<&str> = match (oauth(&self.0), self.0.split_once(':')) {
+        let parts: Vec<&str> = match (parse_oauth_name(&self.0), self.0.split_once(':')) {
             (Some((subject, issuer)), _) => vec!["oauth", issuer, subject],
             (None, Some((kind, name))) => vec![kind, name],
             (None, None) => vec![&self.0],
         };
-        parts.into_iter().map(encoded).map(|part| (part.len() <= PART).then_some(part)).collect()
+        parts
+            .into_iter()
+            .map(encode_path_component)
+            .map(|part| (part.len() <= MAX_PATH_COMPONENT_BYTES).then_some(part))
+            .collect()
     }
 }
 
@@ -54,13 +58,13 @@ impl fmt::Display for CallerIdentity {
 
 /// Returns the subject and the issuer of a caller with an OAuth token. An issuer has no spaces, so
 /// the last ` of ` separates them.
-fn oauth(name: &str) -> Option<(&str, &str)> {
+fn parse_oauth_name(name: &str) -> Option<(&str, &str)> {
     let (subject, issuer) = name.strip_prefix("oauth:")?.rsplit_once(" of ")?;
     (!subject.is_empty() && !issuer.is_empty()).then_some((subject, issuer))
 }
 
 /// Encodes `text` as one path component.
-fn encoded(text: &str) -> String {
+fn encode_path_component(text: &str) -> String {
     let mut part = String::new();
     for (index, byte) in text.bytes().enumerate() {
         match byte {
@@ -81,7 +85,7 @@ mod tests {
     use super::*;
 
     fn path(name: &str) -> Option<String> {
-        Some(CallerIdentity::of(name)?.path()?.to_str().unwrap().to_owned())
+        Some(CallerIdentity::from_name(name)?.path()?.to_str().unwrap().to_owned())
     }
 
     #[test]
@@ -107,14 +111,14 @@ mod tests {
         for name in
             ["", "ip:192.0.2.7", "ip:2001:db8:0:1::/64", "oauth-token:00 of https://a", "token:", "oauth:a", "x"]
         {
-            assert_eq!(CallerIdentity::of(name), None, "{name}");
+            assert_eq!(CallerIdentity::from_name(name), None, "{name}");
         }
     }
 
     #[test]
     fn a_name_that_no_file_can_have_has_no_path() {
-        assert!(path(&format!("token:{}", "a".repeat(PART))).is_some());
-        assert_eq!(path(&format!("token:{}", "a".repeat(PART + 1))), None);
-        assert_eq!(path(&format!("oauth:{} of https://a", "/".repeat(PART / 3 + 1))), None);
+        assert!(path(&format!("token:{}", "a".repeat(MAX_PATH_COMPONENT_BYTES))).is_some());
+        assert_eq!(path(&format!("token:{}", "a".repeat(MAX_PATH_COMPONENT_BYTES + 1))), None);
+        assert_eq!(path(&format!("oauth:{} of https://a", "/".repeat(MAX_PATH_COMPONENT_BYTES / 3 + 1))), None);
     }
 }

@@ -18,7 +18,7 @@ pub struct Interrupt {
 
 impl Interrupt {
     /// Creates an interrupt that is due at `deadline`.
-    pub fn at(deadline: Instant) -> Self {
+    pub fn with_deadline(deadline: Instant) -> Self {
         Self { deadline: Some(deadline), raised: Arc::default() }
     }
 
@@ -42,8 +42,8 @@ mod tests {
     #[test]
     fn it_is_due_at_its_deadline_or_when_it_is_raised() {
         assert!(!Interrupt::default().is_due());
-        assert!(Interrupt::at(Instant::now()).is_due());
-        let later = Interrupt::at(Instant::now() + Duration::from_hours(1));
+        assert!(Interrupt::with_deadline(Instant::now()).is_due());
+        let later = Interrupt::with_deadline(Instant::now() + Duration::from_hours(1));
         assert!(!later.is_due());
         later.clone().raise();
         assert!(later.is_due());

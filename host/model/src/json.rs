@@ -10,17 +10,17 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// Bytes of one value in a list. A growing list allocates capacity for more elements.
-const VALUE: u64 = 112;
+const VALUE_BYTES: u64 = 112;
 
 /// Additional bytes of a list that has an element, or of an object that has a member.
-const LIST: u64 = 256;
-const OBJECT: u64 = 448;
+const LIST_OVERHEAD_BYTES: u64 = 256;
+const OBJECT_OVERHEAD_BYTES: u64 = 448;
 
 /// Bytes of one member in addition to its value.
-const MEMBER: u64 = 96;
+const MEMBER_OVERHEAD_BYTES: u64 = 96;
 
 /// Bytes of a string in addition to its characters.
-const TEXT: u64 = 40;
+const STRING_OVERHEAD_BYTES: u64 = 40;
 
 /// The size of a JSON text after parsing, measured without parsing it: a few bytes of text can take
 /// hundreds of bytes as a value.
@@ -38,7 +38,7 @@ pub struct JsonSize {
 
 impl JsonSize {
     /// Measures a text. Reads each byte once and allocates nothing.
-    pub fn of(text: &str) -> Self {
+    pub fn measure(text: &str) -> Self {
         let (mut values, mut members, mut texts, mut length, mut filled) = (0_u64, 0, 0, 0, 0);
         // The last character outside of strings that is not white space.
         let mut last = b' ';
@@ -50,7 +50,7 @@ impl JsonSize {
                 b'"' => {
                     values += 1;
                     texts += 1;
-                    let (characters, after) = string(rest);
+                    let (characters, after) = scan_string(rest);
                     length += characters;
                     rest = after;
                 }
@@ -66,19 +66,26 @@ impl JsonSize {
                 _ => {}
             }
             filled += match last {
-                b'{' if byte != b'}' => OBJECT,
-                b'[' if byte != b']' => LIST,
+                b'{' if byte != b'}' => OBJECT_OVERHEAD_BYTES,
+                b'[' if byte != b']' => LIST_OVERHEAD_BYTES,
                 _ => 0,
             };
             last = byte;
         }
-        Self { values, memory: values * VALUE + members * MEMBER + texts * TEXT + length + filled }
+        Self {
+            values,
+            memory: values * VALUE_BYTES
+                + members * MEMBER_OVERHEAD_BYTES
+                + texts * STRING_OVERHEAD_BYTES
+                + length
+                + filled,
+        }
     }
 }
 
 /// Returns the length of a string whose opening quotation mark has been consumed, and the text
 /// after the string. An escape counts as one character.
-fn string(mut json: &[u8]) -> (u64, &[u8]) {
+fn scan_string(mut json: &[u8]) -> (u64, &[u8]) {
     let mut length = 0;
     while let Some(at) = memchr::memchr2(b'"', b'\\', json) {
         length += at as u64;
@@ -98,11 +105,11 @@ pub struct JsonText(Arc<RawValue>);
 impl JsonText {
     /// Serializes a value.
     pub fn new(value: &Value) -> Self {
-        Self::written(value)
+        Self::from_serializable(value)
     }
 
     /// Serializes anything that can be written as JSON, and returns `null` for anything else.
-    pub fn written(value: &impl Serialize) -> Self {
+    pub fn from_serializable(value: &impl Serialize) -> Self {
         let text = serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned());
         Self(text.into())
     }
@@ -172,7 +179,7 @@ mod tests {
         ];
         for value in values {
             for text in [value.to_string(), format!("{value:#}")] {
-                assert_eq!(JsonSize::of(&text).values, count(&value), "{text}");
+                assert_eq!(JsonSize::measure(&text).values, count(&value), "{text}");
             }
         }
     }
@@ -180,14 +187,14 @@ mod tests {
     #[test]
     fn what_is_no_json_is_measured_too() {
         for text in ["", "::::", "\"", "\"\\", "]]}}", "{{{{", "\u{1b}é"] {
-            let size = JsonSize::of(text);
+            let size = JsonSize::measure(text);
             assert!(size.values <= 4, "{text:?}: {size:?}");
         }
     }
 
     #[test]
     fn short_text_can_be_much_memory() {
-        let mebibytes = |text: &str| JsonSize::of(text).memory >> 20;
+        let mebibytes = |text: &str| JsonSize::measure(text).memory >> 20;
         let lists = format!("[{}[]]", "[],".repeat(1 << 20));
         assert!((72..200).contains(&mebibytes(&lists)), "{}", mebibytes(&lists));
         let objects = format!("[{}{{}}]", r#"{"":0},"#.repeat(1 << 20));

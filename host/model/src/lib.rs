@@ -5,27 +5,27 @@
 //! does not depend on wasmtime, JSON-RPC or the revisions of MCP. Values come from serde or from
 //! the crate that creates them, and every other crate uses them.
 
-mod answer;
 mod approval;
+mod call_result;
+mod caller_preferences;
 mod completion;
 mod content;
 mod cpu_time;
 mod definition;
 mod digest;
 mod error;
-mod exchange;
+mod guest_server_protocol;
 mod header;
+mod http_exchange;
 mod icon;
 mod identity;
 mod interrupt;
 mod json;
 mod limits;
-mod manner;
 mod meta;
 mod name;
 mod observer;
-mod oversize;
-mod preference;
+mod oversize_policy;
 mod prompt;
 mod question;
 mod rate_limit;
@@ -42,8 +42,9 @@ pub mod setting;
 pub mod text;
 pub mod uri;
 
-pub use self::answer::{CallFailure, CallResult};
-pub use self::approval::{ApprovalState, MissingApproval, WhyUnapproved};
+pub use self::approval::{ApprovalState, MissingApproval, MissingApprovalReason};
+pub use self::call_result::{CallFailure, CallResult};
+pub use self::caller_preferences::{ArgumentCheck, CallerPreferences, SchemaForm};
 pub use self::completion::{CompletionReference, CompletionRequest, CompletionResult};
 pub use self::content::{
     ContentBlock, ContentBody, EmbeddedResource, MediaContent, ResourceContent, ResourceLink, ToolOutput,
@@ -52,22 +53,21 @@ pub use self::cpu_time::thread_cpu_time;
 pub use self::definition::{ComponentDescription, EffectHints, ToolDefinition};
 pub use self::digest::Digest;
 pub use self::error::{CallError, ErrorKind, Limit};
-pub use self::exchange::HttpExchange;
+pub use self::guest_server_protocol::GuestServerProtocol;
 pub use self::header::{HeaderKind, ParamHeader};
+pub use self::http_exchange::HttpExchange;
 pub use self::icon::{Icon, IconTheme};
 pub use self::identity::CallerIdentity;
 pub use self::interrupt::Interrupt;
 pub use self::json::{JsonSize, JsonText};
 pub use self::limits::{ClampedLimit, LimitValue, Limits, LimitsPatch, milliseconds, serialize_amounts};
-pub use self::manner::GuestServerProtocol;
 pub use self::meta::is_reserved_meta;
-pub use self::name::{TOOL_NAME, is_name, is_tool_name};
-pub use self::observer::{CallObserver, LogLevel, NoopObserver, ProgressUpdate, UseKind};
-pub use self::oversize::OversizePolicy;
-pub use self::preference::{ArgumentCheck, CallerPreferences, SchemaForm};
+pub use self::name::{MAX_MCP_TOOL_NAME_BYTES, is_name, is_tool_name};
+pub use self::observer::{CallObserver, DenialKind, LogLevel, NoopObserver, ProgressUpdate};
+pub use self::oversize_policy::OversizePolicy;
 pub use self::prompt::{Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput};
 pub use self::question::{
-    AskedAbout, CallJournal, Question, QuestionKind, QuestionKindSet, QuestionRound, RecordedEffect,
+    CallJournal, Question, QuestionKind, QuestionKindSet, QuestionRound, QuestionSubject, RecordedEffect,
 };
 pub use self::rate_limit::{RateLimit, ToolRateLimit};
 pub use self::rejection::{CallRejection, CapacityLimit, RejectionReason};

@@ -12,7 +12,7 @@ use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::OversizePolicy;
-use crate::text::{duration, thousands};
+use crate::text::{format_duration, format_thousands};
 
 /// Makes [`Limits`] and [`LimitsPatch`] from rows
 /// `key: type, 0 allowed or not, default, ceiling, utmost`.
@@ -142,7 +142,7 @@ limits! {
 impl Limits {
     /// Returns the limits that differ from those of `other`, with their keys and the values of
     /// `self`.
-    pub fn unlike(&self, other: &Self) -> impl Iterator<Item = (&'static str, LimitValue)> + use<> {
+    pub fn differences_from(&self, other: &Self) -> impl Iterator<Item = (&'static str, LimitValue)> + use<> {
         self.amounts().zip(other.amounts()).filter(|(here, there)| here != there).map(|(here, _)| here)
     }
 }
@@ -172,7 +172,7 @@ pub enum LimitValue {
 
 impl LimitValue {
     /// Returns the value in the format of a configuration file: a number without commas.
-    pub fn plain(self) -> String {
+    pub fn to_config_string(self) -> String {
         match self {
             Self::Count(n) => n.to_string(),
             amount => amount.to_string(),
@@ -207,9 +207,9 @@ impl From<Duration> for LimitValue {
 impl fmt::Display for LimitValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Count(n) => f.write_str(&thousands(*n)),
+            Self::Count(n) => f.write_str(&format_thousands(*n)),
             Self::Bytes(size) => size.display().iec().fmt(f),
-            Self::Time(time) => duration(*time).fmt(f),
+            Self::Time(time) => format_duration(*time).fmt(f),
         }
     }
 }
@@ -242,15 +242,15 @@ pub struct ClampedLimit {
     /// The key in `[limits]`.
     pub key: &'static str,
     /// The value that was set.
-    pub asked: LimitValue,
+    pub requested: LimitValue,
     /// The ceiling that applies instead.
     pub ceiling: LimitValue,
 }
 
 impl fmt::Display for ClampedLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, asked, ceiling } = self;
-        let (asked, ceiling) = (asked.plain(), ceiling.plain());
+        let Self { key, requested: asked, ceiling } = self;
+        let (asked, ceiling) = (asked.to_config_string(), ceiling.to_config_string());
         write!(
             f,
             "limits.{key} = {asked} was lowered to the server's ceiling, {ceiling} (to allow more, raise ceilings.{key})"
@@ -258,7 +258,7 @@ impl fmt::Display for ClampedLimit {
     }
 }
 
-/// Returns `asked` clamped to `ceiling`, or `default` if no value was requested. Lowering the
+/// Returns `requested` clamped to `ceiling`, or `default` if no value was requested. Lowering the
 /// default causes no warning, because no operator set it.
 fn clamp<T: Copy + Ord + Into<LimitValue>>(
     clamps: &mut Vec<ClampedLimit>,
@@ -268,7 +268,7 @@ fn clamp<T: Copy + Ord + Into<LimitValue>>(
     ceiling: T,
 ) -> T {
     if let Some(asked) = asked.filter(|asked| *asked > ceiling) {
-        clamps.push(ClampedLimit { key, asked: asked.into(), ceiling: ceiling.into() });
+        clamps.push(ClampedLimit { key, requested: asked.into(), ceiling: ceiling.into() });
     }
     asked.unwrap_or(default).min(ceiling)
 }

@@ -4,10 +4,10 @@
 const PROGRESS_TOKEN: &str = "progressToken";
 
 /// The first labels of the prefix of members that only Toolbay sets.
-const OWN: [&str; 2] = ["dev", "toolbay"];
+const TOOLBAY_PREFIX_LABELS: [&str; 2] = ["dev", "toolbay"];
 
 /// The labels that reserve a prefix for the protocol.
-const PROTOCOL: [&str; 2] = ["modelcontextprotocol", "mcp"];
+const RESERVED_LABELS: [&str; 2] = ["modelcontextprotocol", "mcp"];
 
 /// Returns whether only the protocol or Toolbay defines the meaning of this member of a `_meta`.
 /// Clients act on such members, so a plugin that set one would speak for the server. The comparison
@@ -21,9 +21,9 @@ pub fn is_reserved_meta(key: &str) -> bool {
     }
     let Some((prefix, _)) = key.split_once('/') else { return false };
     let labels: Vec<&str> = prefix.split('.').collect();
-    let begins_with_own =
-        labels.len() >= OWN.len() && OWN.iter().zip(&labels).all(|(own, label)| own.eq_ignore_ascii_case(label));
-    let is_protocol = |label: &str| PROTOCOL.iter().any(|reserved| reserved.eq_ignore_ascii_case(label));
+    let begins_with_own = labels.len() >= TOOLBAY_PREFIX_LABELS.len()
+        && TOOLBAY_PREFIX_LABELS.iter().zip(&labels).all(|(own, label)| own.eq_ignore_ascii_case(label));
+    let is_protocol = |label: &str| RESERVED_LABELS.iter().any(|reserved| reserved.eq_ignore_ascii_case(label));
     begins_with_own
         || labels.iter().enumerate().any(|(at, label)| (at == 1 || at + 1 < labels.len()) && is_protocol(label))
 }

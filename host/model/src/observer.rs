@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::exchange::HttpExchange;
+use crate::http_exchange::HttpExchange;
 use crate::trace::TraceContext;
 
 /// Receives a guest's log messages, progress and other events while it runs.
@@ -17,24 +17,24 @@ pub trait CallObserver: Send + Sync {
     /// Reports that an access of this kind was denied to the guest. `what` is a sentence. `remedy`
     /// is the permission that an operator can add to the grant to allow the access, as lines of
     /// TOML for `[permissions]`. The lines have no control characters and no secrets.
-    fn denied(&self, _kind: UseKind, _what: &str, _remedy: Option<&str>) {}
+    fn denied(&self, _kind: DenialKind, _what: &str, _remedy: Option<&str>) {}
     /// Reports that the content of the resource `uri` changed, so that subscribed clients can be
     /// notified.
     fn resource_updated(&self, _uri: &str) {}
     /// Starts the span of an HTTP request that the guest sends, as a child of the call's span.
     /// Returns `None` if HTTP requests are not traced.
-    fn span(&self, _call: &TraceContext) -> Option<TraceContext> {
+    fn start_http_span(&self, _call: &TraceContext) -> Option<TraceContext> {
         None
     }
     /// Reports that a request with such a span has ended.
-    fn exchanged(&self, _exchange: HttpExchange) {}
+    fn http_exchange_ended(&self, _exchange: HttpExchange) {}
     /// Returns whether the caller no longer waits for the result.
     fn cancelled(&self) -> bool;
 }
 
 /// The kinds of access that can be denied to a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UseKind {
+pub enum DenialKind {
     /// An HTTP request.
     Http,
     /// A TCP connection, or a socket for one.
@@ -42,7 +42,7 @@ pub enum UseKind {
     /// A datagram.
     Udp,
     /// Resolution of a name.
-    Name,
+    NameLookup,
     /// Storage of state.
     State,
     /// Use of a file or folder.
@@ -51,9 +51,10 @@ pub enum UseKind {
     View,
 }
 
-impl UseKind {
+impl DenialKind {
     /// Every kind.
-    pub const ALL: [Self; 7] = [Self::Http, Self::Tcp, Self::Udp, Self::Name, Self::State, Self::File, Self::View];
+    pub const ALL: [Self; 7] =
+        [Self::Http, Self::Tcp, Self::Udp, Self::NameLookup, Self::State, Self::File, Self::View];
 
     /// Returns the word for the kind in metrics.
     pub const fn as_str(self) -> &'static str {
@@ -61,7 +62,7 @@ impl UseKind {
             Self::Http => "http",
             Self::Tcp => "tcp",
             Self::Udp => "udp",
-            Self::Name => "name",
+            Self::NameLookup => "name",
             Self::State => "state",
             Self::File => "file",
             Self::View => "view",

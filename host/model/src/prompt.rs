@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::icon::ENTRY;
+use crate::icon::DEFINITION_OVERHEAD_BYTES;
 use crate::{ContentBlock, Icon, JsonText};
 
 /// One prompt as the plugin defines it, not yet checked.
@@ -81,7 +81,10 @@ impl PromptDefinition {
     pub fn size(&self) -> usize {
         let texts = [&self.title, &self.description, &self.meta].into_iter().flatten().chain([&self.name]);
         let arguments: usize = self.arguments.iter().map(PromptArgument::size).sum();
-        ENTRY + texts.map(String::len).sum::<usize>() + arguments + self.icons.iter().map(Icon::size).sum::<usize>()
+        DEFINITION_OVERHEAD_BYTES
+            + texts.map(String::len).sum::<usize>()
+            + arguments
+            + self.icons.iter().map(Icon::size).sum::<usize>()
     }
 }
 
@@ -89,7 +92,7 @@ impl PromptArgument {
     /// Returns the size in bytes. Each part has an overhead, even if it is empty.
     pub fn size(&self) -> usize {
         let texts = [&self.title, &self.description].into_iter().flatten().chain([&self.name]);
-        ENTRY + texts.map(String::len).sum::<usize>()
+        DEFINITION_OVERHEAD_BYTES + texts.map(String::len).sum::<usize>()
     }
 }
 

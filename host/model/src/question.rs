@@ -123,12 +123,12 @@ pub struct CallJournal {
     pub operator: Option<String>,
     /// The call to approve, while the call waits in this process.
     #[serde(skip)]
-    pub asked_about: Option<Box<AskedAbout>>,
+    pub subject: Option<Box<QuestionSubject>>,
 }
 
 /// A call that a person is asked to approve.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AskedAbout {
+pub struct QuestionSubject {
     /// The plugin.
     pub plugin: String,
     /// The tool, by the name that clients use.

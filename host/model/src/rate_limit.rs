@@ -23,7 +23,7 @@ pub struct RateLimit {
 /// The rate limit of a tool (`[rate_limit]`): one for each caller, or with `shared = true` one for
 /// all callers together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(try_from = "WrittenTool")]
+#[serde(try_from = "ToolRateLimitTable")]
 pub struct ToolRateLimit {
     /// The limit.
     #[serde(flatten)]
@@ -34,7 +34,7 @@ pub struct ToolRateLimit {
 
 /// Maximum period: one year. Time is counted in 64-bit nanoseconds, which can represent several
 /// periods.
-const LONGEST: Duration = Duration::from_hours(8766);
+const MAX_PERIOD: Duration = Duration::from_hours(8766);
 
 /// The table of a limit in a configuration file.
 #[derive(Deserialize)]
@@ -49,7 +49,7 @@ struct RateLimitTable {
 /// Like [`RateLimitTable`], with the additional keys of a tool's limit.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenTool {
+struct ToolRateLimitTable {
     #[serde(deserialize_with = "positive")]
     calls: u32,
     #[serde(deserialize_with = "period")]
@@ -63,7 +63,7 @@ fn in_milliseconds<S: Serializer>(per: &Duration, serializer: S) -> Result<S::Ok
 }
 
 fn period<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    time(deserializer, LONGEST)
+    time(deserializer, MAX_PERIOD)
 }
 
 impl TryFrom<RateLimitTable> for RateLimit {
@@ -72,14 +72,14 @@ impl TryFrom<RateLimitTable> for RateLimit {
     fn try_from(RateLimitTable { calls, per }: RateLimitTable) -> Result<Self, Self::Error> {
         let limit = NonZeroU32::new(calls).map(|calls| Self { calls, per });
         // Each call has a share of the period, which must be at least one nanosecond.
-        limit.filter(|limit| !limit.share().is_zero()).ok_or("per is too short for this many calls")
+        limit.filter(|limit| !limit.call_interval().is_zero()).ok_or("per is too short for this many calls")
     }
 }
 
-impl TryFrom<WrittenTool> for ToolRateLimit {
+impl TryFrom<ToolRateLimitTable> for ToolRateLimit {
     type Error = &'static str;
 
-    fn try_from(WrittenTool { calls, per, shared }: WrittenTool) -> Result<Self, Self::Error> {
+    fn try_from(ToolRateLimitTable { calls, per, shared }: ToolRateLimitTable) -> Result<Self, Self::Error> {
         Ok(Self { limit: RateLimitTable { calls, per }.try_into()?, shared })
     }
 }
@@ -91,7 +91,7 @@ impl RateLimit {
     }
 
     /// Returns the period divided by the number of calls.
-    pub fn share(&self) -> Duration {
+    pub fn call_interval(&self) -> Duration {
         self.per / self.calls.get()
     }
 }
@@ -113,7 +113,7 @@ impl fmt::Display for RateLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let calls = self.calls.get();
         let noun = if calls == 1 { "call" } else { "calls" };
-        write!(f, "{calls} {noun} per {}", crate::text::duration(self.per))
+        write!(f, "{calls} {noun} per {}", crate::text::format_duration(self.per))
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 
-use crate::text::thousands;
+use crate::text::format_thousands;
 use crate::{ErrorKind, RateLimit};
 
 /// A call that was not admitted.
@@ -24,9 +24,9 @@ pub enum RejectionReason {
     /// No slot became free within `server.queue_wait`, or the queue is full.
     Busy {
         /// The limit that was reached.
-        bound: CapacityLimit,
+        limit: CapacityLimit,
         /// The value of that limit, in calls or bytes.
-        most: usize,
+        capacity: usize,
     },
     /// The client exceeded its rate limit.
     ClientRate(RateLimit),
@@ -35,9 +35,9 @@ pub enum RejectionReason {
     /// The plugin is disabled for a short time after repeated crashes.
     Disabled,
     /// The operator has suspended the plugin.
-    Resting,
+    Suspended,
     /// The audit log has no capacity for the lines of the call (`audit.when_full`).
-    Unrecorded,
+    AuditLogFull,
 }
 
 /// A limit on the calls that run or wait at once.
@@ -78,20 +78,20 @@ impl RejectionReason {
     /// Returns the error kind for `_meta["dev.toolbay/error"]`.
     pub fn kind(self) -> ErrorKind {
         match self {
-            Self::Busy { .. } | Self::Unrecorded => ErrorKind::Busy,
+            Self::Busy { .. } | Self::AuditLogFull => ErrorKind::Busy,
             Self::ClientRate(_) | Self::ToolRate(_) => ErrorKind::Rate,
-            Self::Disabled | Self::Resting => ErrorKind::Disabled,
+            Self::Disabled | Self::Suspended => ErrorKind::Disabled,
         }
     }
 
     /// Returns the configuration key of the limit; `None` if the reason is not a limit.
     pub const fn key(self) -> Option<&'static str> {
         match self {
-            Self::Busy { bound, .. } => Some(bound.key()),
+            Self::Busy { limit: bound, .. } => Some(bound.key()),
             Self::ClientRate(_) => Some("client_rate_limit"),
             Self::ToolRate(_) => Some("rate_limit"),
-            Self::Disabled | Self::Resting => None,
-            Self::Unrecorded => Some("audit.when_full"),
+            Self::Disabled | Self::Suspended => None,
+            Self::AuditLogFull => Some("audit.when_full"),
         }
     }
 
@@ -99,8 +99,9 @@ impl RejectionReason {
     /// it. `noun` is the kind of the target, such as "tool".
     pub fn message(self, noun: &str) -> String {
         match self {
-            Self::Busy { bound, most } => {
-                let calls = if most == 1 { "1 call".to_owned() } else { format!("{} calls", thousands(most as u64)) };
+            Self::Busy { limit: bound, capacity: most } => {
+                let calls =
+                    if most == 1 { "1 call".to_owned() } else { format!("{} calls", format_thousands(most as u64)) };
                 let what = match bound {
                     CapacityLimit::Server => format!("The server is already running {calls}"),
                     CapacityLimit::Plugin => format!("The {noun}'s plugin is already running {calls}"),
@@ -132,11 +133,11 @@ impl RejectionReason {
             Self::Disabled => {
                 format!("The {noun}'s plugin is disabled for a short time because it crashed repeatedly.")
             }
-            Self::Unrecorded => format!(
+            Self::AuditLogFull => format!(
                 "The server did not run the {noun} because its audit log cannot record the call: the log's disk is full or too \
                  slow (audit.when_full)."
             ),
-            Self::Resting => format!(
+            Self::Suspended => format!(
                 "The {noun}'s plugin is disabled: the operator of the server has put it to rest. Do not retry: tell the user \
                  that only the operator can enable it again."
             ),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::icon::ENTRY;
+use crate::icon::DEFINITION_OVERHEAD_BYTES;
 use crate::{EmbeddedResource, Icon, JsonText};
 
 /// One resource, or the resources that a template describes, as the plugin defines them, not yet
@@ -78,7 +78,9 @@ impl ResourceDefinition {
     pub fn size(&self) -> usize {
         let texts = [&self.title, &self.description, &self.mime_type, &self.last_modified, &self.meta];
         let texts = texts.into_iter().flatten().chain([&self.uri, &self.name]);
-        ENTRY + texts.map(String::len).sum::<usize>() + self.icons.iter().map(Icon::size).sum::<usize>()
+        DEFINITION_OVERHEAD_BYTES
+            + texts.map(String::len).sum::<usize>()
+            + self.icons.iter().map(Icon::size).sum::<usize>()
     }
 }
 

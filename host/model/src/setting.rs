@@ -11,7 +11,7 @@ use serde::de::{Error, Unexpected, Visitor};
 
 /// Maximum duration, unless the key has its own maximum. Later points in time may not be
 /// representable.
-const DAY: Duration = Duration::from_hours(24);
+const DEFAULT_MAX_DURATION: Duration = Duration::from_hours(24);
 
 /// A value of a configuration key. The implementation for `Option` is for optional keys.
 pub trait SettingValue: Sized {
@@ -40,7 +40,7 @@ pub fn count<'de, D: Deserializer<'de>>(deserializer: D, least: usize, most: usi
 
 /// Deserializes a duration above 0 and at most `most`.
 pub fn time<'de, D: Deserializer<'de>>(deserializer: D, most: Duration) -> Result<Duration, D::Error> {
-    deserializer.deserialize_str(Time { zero: false, most })
+    deserializer.deserialize_str(DurationVisitor { zero: false, most })
 }
 
 /// Deserializes a size within these bounds, inclusive.
@@ -61,40 +61,40 @@ impl<T: SettingValue> SettingValue for Option<T> {
 
 impl SettingValue for u64 {
     fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
-        deserializer.deserialize_u64(Number { zero, fits: PhantomData })
+        deserializer.deserialize_u64(IntegerVisitor { zero, target: PhantomData })
     }
 }
 
 impl SettingValue for u32 {
     fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
-        deserializer.deserialize_u64(Number { zero, fits: PhantomData })
+        deserializer.deserialize_u64(IntegerVisitor { zero, target: PhantomData })
     }
 }
 
 impl SettingValue for usize {
     fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
-        deserializer.deserialize_u64(Number { zero, fits: PhantomData })
+        deserializer.deserialize_u64(IntegerVisitor { zero, target: PhantomData })
     }
 }
 
 impl SettingValue for ByteSize {
     fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Size { zero })
+        deserializer.deserialize_any(ByteSizeVisitor { zero })
     }
 }
 
 impl SettingValue for Duration {
     fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(Time { zero, most: DAY })
+        deserializer.deserialize_str(DurationVisitor { zero, most: DEFAULT_MAX_DURATION })
     }
 }
 
-struct Number<T> {
+struct IntegerVisitor<T> {
     zero: bool,
-    fits: PhantomData<T>,
+    target: PhantomData<T>,
 }
 
-impl<T: TryFrom<u64>> Visitor<'_> for Number<T> {
+impl<T: TryFrom<u64>> Visitor<'_> for IntegerVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -114,11 +114,11 @@ impl<T: TryFrom<u64>> Visitor<'_> for Number<T> {
     }
 }
 
-struct Size {
+struct ByteSizeVisitor {
     zero: bool,
 }
 
-impl Visitor<'_> for Size {
+impl Visitor<'_> for ByteSizeVisitor {
     type Value = ByteSize;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -147,12 +147,12 @@ impl Visitor<'_> for Size {
     }
 }
 
-struct Time {
+struct DurationVisitor {
     zero: bool,
     most: Duration,
 }
 
-impl Visitor<'_> for Time {
+impl Visitor<'_> for DurationVisitor {
     type Value = Duration;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -162,7 +162,7 @@ impl Visitor<'_> for Time {
     fn visit_str<E: Error>(self, text: &str) -> Result<Duration, E> {
         match humantime::parse_duration(text) {
             Ok(time) if time > self.most => {
-                let most = crate::text::duration(self.most);
+                let most = crate::text::format_duration(self.most);
                 Err(E::custom(format_args!("expected a duration of at most {most}, not {text:?}")))
             }
             Ok(time) if !time.is_zero() || self.zero => Ok(time),

@@ -3,8 +3,8 @@
 //!
 //! Terminals execute control characters, and bidirectional overrides change the order in which text
 //! is displayed. Both are removed from a tool's answer ([`clean`]), from a line of the log and from
-//! a message on a terminal ([`line()`], [`shown`]), and escaped in JSON that people read
-//! ([`escaped`]).
+//! a message on a terminal ([`clean_line()`], [`bounded_line`]), and escaped in JSON that people read
+//! ([`escape_json`]).
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Emoji and some scripts need joiners and variation selectors. One of them stays if it has a
 /// visible effect, which requires a suitable character before it. A second one in a row is removed.
 pub fn clean(text: &str) -> Cow<'_, str> {
-    let Some(first) = first_acting(text) else { return Cow::Borrowed(text) };
+    let Some(first) = find_unsafe(text) else { return Cow::Borrowed(text) };
     let mut out = String::with_capacity(text.len());
     let (before, rest) = text.split_at(first);
     out.push_str(before);
@@ -29,7 +29,7 @@ pub fn clean(text: &str) -> Cow<'_, str> {
             // CRLF counts as one line ending.
             '\r' if rest.as_str().starts_with('\n') => {}
             '\r' => out.push('\n'),
-            c if acts(c) || floats(out.chars().next_back(), c) => {}
+            c if is_forbidden(c) || is_dangling_modifier(out.chars().next_back(), c) => {}
             c => out.push(c),
         }
     }
@@ -38,13 +38,13 @@ pub fn clean(text: &str) -> Cow<'_, str> {
 
 /// Formats a duration like `humantime`, with a space before units that are words: `1m 30s`,
 /// `1 day`. The result can be parsed as a duration again.
-pub fn duration(time: Duration) -> String {
+pub fn format_duration(time: Duration) -> String {
     let text = humantime::format_duration(time).to_string();
     ["day", "month", "year"].into_iter().fold(text, |text, unit| text.replace(unit, &format!(" {unit}")))
 }
 
 /// Formats a number with separators: `10000` as `10,000`.
-pub fn thousands(n: u64) -> String {
+pub fn format_thousands(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {
@@ -58,13 +58,13 @@ pub fn thousands(n: u64) -> String {
 
 /// Returns the non-blank lines of `text`, trimmed and joined by `; `, such as a compiler's message
 /// on one line.
-pub fn joined(text: &str) -> String {
+pub fn join_lines(text: &str) -> String {
     text.split('\n').map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
 /// Returns `text` as one line of at most `most` bytes: sanitized, with line ends and tabs written
 /// as `\n` and `\t`. A truncated text ends with `…`.
-pub fn line(text: &str, most: usize) -> String {
+pub fn clean_line(text: &str, most: usize) -> String {
     let mut line = String::new();
     for c in clean(text).chars() {
         match c {
@@ -82,27 +82,27 @@ pub fn line(text: &str, most: usize) -> String {
     line
 }
 
-/// Formats `value` as a [`line()`]. Formatting stops at the limit, even if the output of `value` is
+/// Formats `value` as a [`clean_line()`]. Formatting stops at the limit, even if the output of `value` is
 /// endless.
-pub fn shown(value: impl fmt::Display, most: usize) -> String {
+pub fn bounded_line(value: impl fmt::Display, most: usize) -> String {
     // Sanitizing removes characters, so the buffer is larger than the result.
-    let mut start = TextStart { text: String::new(), room: most.saturating_mul(2) };
+    let mut start = BoundedTextWriter { text: String::new(), capacity: most.saturating_mul(2) };
     if write!(start, "{value}").is_ok() {
-        return line(&start.text, most);
+        return clean_line(&start.text, most);
     }
-    let shown = line(&start.text, most);
-    if shown.ends_with('…') { shown } else { line(&(shown + "…"), most) }
+    let shown = clean_line(&start.text, most);
+    if shown.ends_with('…') { shown } else { clean_line(&(shown + "…"), most) }
 }
 
 /// A buffer that retains the start of the text that is written to it.
-struct TextStart {
+struct BoundedTextWriter {
     text: String,
-    room: usize,
+    capacity: usize,
 }
 
-impl fmt::Write for TextStart {
+impl fmt::Write for BoundedTextWriter {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = self.room - self.text.len();
+        let room = self.capacity - self.text.len();
         if text.len() <= room {
             self.text.push_str(text);
             return Ok(());
@@ -115,9 +115,9 @@ impl fmt::Write for TextStart {
 /// Returns JSON text in which each character that [`clean`] would remove, and each character that
 /// ends a line, is a JSON escape such as `\u202e`. The value is the same, and the text has no
 /// effect on a terminal.
-pub fn escaped(json: &str) -> Cow<'_, str> {
-    let acts = |c| acts(c) || is_bound(c) || matches!(c, '\u{2028}' | '\u{2029}');
-    if first_acting(json).is_none() && !json.contains(['\u{2028}', '\u{2029}']) {
+pub fn escape_json(json: &str) -> Cow<'_, str> {
+    let acts = |c| is_forbidden(c) || is_modifier(c) || matches!(c, '\u{2028}' | '\u{2029}');
+    if find_unsafe(json).is_none() && !json.contains(['\u{2028}', '\u{2029}']) {
         return Cow::Borrowed(json);
     }
     let mut out = String::with_capacity(json.len());
@@ -138,13 +138,13 @@ pub fn escaped(json: &str) -> Cow<'_, str> {
 
 /// Returns the index of the first character that [`clean`] would remove. Almost all text has none,
 /// and most of its bytes cannot start one: those are skipped many at a time.
-fn first_acting(text: &str) -> Option<usize> {
+fn find_unsafe(text: &str) -> Option<usize> {
     let mut at = 0;
     loop {
         let rest = text.get(at..)?;
-        at += first_suspicious(rest.as_bytes())?;
+        at += find_suspicious_byte(rest.as_bytes())?;
         let c = text.get(at..)?.chars().next()?;
-        if acts(c) || (is_bound(c) && floats(text.get(..at)?.chars().next_back(), c)) {
+        if is_forbidden(c) || (is_modifier(c) && is_dangling_modifier(text.get(..at)?.chars().next_back(), c)) {
             return Some(at);
         }
         at += c.len_utf8();
@@ -152,9 +152,9 @@ fn first_acting(text: &str) -> Option<usize> {
 }
 
 /// Returns the index of the first byte that can start a character that must be [removed](acts).
-fn first_suspicious(bytes: &[u8]) -> Option<usize> {
+fn find_suspicious_byte(bytes: &[u8]) -> Option<usize> {
     /// Number of bytes that are checked together.
-    const LANE: usize = 64;
+    const LANE_BYTES: usize = 64;
 
     // Controls, and the first bytes of characters that are removed or are modifiers: of U+0080 to
     // U+00BF, U+034F, U+061C, U+1xxx, U+2xxx, U+3164, U+Fxxx and U+E0xxx.
@@ -169,7 +169,7 @@ fn first_suspicious(bytes: &[u8]) -> Option<usize> {
         matches!(first, 0xcd | 0xd8 | 0xe1 | 0xe3) && !matches!(second, Some(0x85 | 0x8f | 0x9c | 0x9e | 0xa0))
     };
     let mut passed = 0;
-    for lane in bytes.chunks(LANE) {
+    for lane in bytes.chunks(LANE_BYTES) {
         if !is_clear(lane) {
             let begins = |(at, byte): (usize, &u8)| suspicious(*byte) && !is_common(*byte, bytes.get(passed + at + 1));
             if let Some(at) = lane.iter().enumerate().position(begins) {
@@ -182,7 +182,7 @@ fn first_suspicious(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Returns whether a character is never allowed in text.
-fn acts(c: char) -> bool {
+fn is_forbidden(c: char) -> bool {
     match c {
         '\t' | '\n' => false,
         // Soft hyphen, grapheme joiner, fillers, inherent vowels, vowel separator, zero width
@@ -201,14 +201,14 @@ fn acts(c: char) -> bool {
 
 /// Returns whether a character only modifies the appearance of the one before it: joiners and
 /// variation selectors.
-fn is_bound(c: char) -> bool {
+fn is_modifier(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}' | '\u{180b}'..='\u{180d}' | '\u{180f}')
 }
 
 /// Returns whether `c` is a [modifier](is_bound) after a character that it cannot modify, so that
 /// it would be invisible.
-fn floats(before: Option<char>, c: char) -> bool {
-    if !is_bound(c) {
+fn is_dangling_modifier(before: Option<char>, c: char) -> bool {
+    if !is_modifier(c) {
         return false;
     }
     let Some(before) = before else { return true };
@@ -217,11 +217,11 @@ fn floats(before: Option<char>, c: char) -> bool {
         '\u{fe0e}' | '\u{fe0f}' => {
             let is_letter =
                 before.is_alphabetic() && !matches!(before, '\u{2139}' | '\u{24c2}' | '\u{1f170}'..='\u{1f189}');
-            matches!(before, '#' | '*' | '0'..='9') || (!before.is_ascii() && !is_letter && !is_bound(before))
+            matches!(before, '#' | '*' | '0'..='9') || (!before.is_ascii() && !is_letter && !is_modifier(before))
         }
         // A joiner between two emoji comes after the selector of the first.
-        '\u{200d}' => !before.is_ascii() && (before == '\u{fe0f}' || !is_bound(before)),
-        '\u{200c}' => !before.is_ascii() && !is_bound(before),
+        '\u{200d}' => !before.is_ascii() && (before == '\u{fe0f}' || !is_modifier(before)),
+        '\u{200c}' => !before.is_ascii() && !is_modifier(before),
         _ => matches!(before, '\u{1820}'..='\u{18aa}'),
     };
     !fits || before.is_whitespace()
@@ -290,13 +290,13 @@ mod tests {
         let mut buffer = [0; 4];
         for c in '\0'..=char::MAX {
             let text = &*c.encode_utf8(&mut buffer);
-            assert_eq!(first_acting(text).is_some(), acts(c) || is_bound(c), "{c:?}");
+            assert_eq!(find_unsafe(text).is_some(), is_forbidden(c) || is_modifier(c), "{c:?}");
         }
         for before in 0..200 {
             // Characters of two bytes, and one whose first byte is suspicious.
             let text = "é".repeat(before / 2) + &"x".repeat(before % 2) + "…";
-            assert_eq!(first_acting(&text), None);
-            assert_eq!(first_acting(&format!("{text}\u{7}{text}")), Some(text.len()));
+            assert_eq!(find_unsafe(&text), None);
+            assert_eq!(find_unsafe(&format!("{text}\u{7}{text}")), Some(text.len()));
         }
     }
 
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(clean(&selectors('😀')), "😀");
         // A sample of the many tags and selectors of the last plane.
         let all = ('\u{a0}'..'\u{e0000}').chain(['\u{e0001}', '\u{e0041}', '\u{e0100}', '\u{e01ef}', '\u{e0fff}']);
-        let invisible: Vec<char> = all.filter(|c| acts(*c) || is_bound(*c)).collect();
+        let invisible: Vec<char> = all.filter(|c| is_forbidden(*c) || is_modifier(*c)).collect();
         for before in ["", "a", "ü", "ک", "😀", "❤", " ", "\u{3000}", "\u{1820}"] {
             for first in &invisible {
                 for second in &invisible {
@@ -320,7 +320,7 @@ mod tests {
                     let kept = kept.strip_prefix(before).unwrap();
                     // A selector and a joiner, as between two emoji.
                     let few = kept.chars().count() <= 1 || kept == "\u{fe0f}\u{200d}";
-                    assert!(few && kept.chars().all(is_bound), "{text:?}");
+                    assert!(few && kept.chars().all(is_modifier), "{text:?}");
                     assert!(!before.is_ascii() || kept.is_empty(), "{text:?}");
                 }
                 let text = format!("{before}{first}");
@@ -332,17 +332,17 @@ mod tests {
     #[test]
     fn a_displayed_duration_can_be_parsed_again() {
         for (seconds, shown) in [(30, "30s"), (90, "1m 30s"), (86_400, "1 day"), (3 * 86_400 + 5, "3 days 5s")] {
-            assert_eq!(duration(Duration::from_secs(seconds)), shown);
+            assert_eq!(format_duration(Duration::from_secs(seconds)), shown);
             assert_eq!(humantime::parse_duration(shown), Ok(Duration::from_secs(seconds)));
         }
     }
 
     #[test]
     fn a_line_is_shortened_to_its_maximum() {
-        assert_eq!(line("a\r\nb\tc\u{1b}[2J", 9), "a\\nb\\tc");
-        assert_eq!(line("öööö", 8), "öööö");
-        assert_eq!(line("ööööö", 8), "öö…");
-        assert_eq!(line("one\u{2028}two\u{2029}three\u{85}\u{b}\u{c}", 99), "one\\ntwo\\nthree");
+        assert_eq!(clean_line("a\r\nb\tc\u{1b}[2J", 9), "a\\nb\\tc");
+        assert_eq!(clean_line("öööö", 8), "öööö");
+        assert_eq!(clean_line("ööööö", 8), "öö…");
+        assert_eq!(clean_line("one\u{2028}two\u{2029}three\u{85}\u{b}\u{c}", 99), "one\\ntwo\\nthree");
     }
 
     #[test]
@@ -355,21 +355,21 @@ mod tests {
                 }
             }
         }
-        assert_eq!(shown(Endless, 10), "xéxéx…");
-        assert_eq!(shown("short\n", 10), "short\\n");
-        assert_eq!(shown("0123456789", 10), "0123456789");
-        assert_eq!(shown("0123456789a", 10), "0123456…");
+        assert_eq!(bounded_line(Endless, 10), "xéxéx…");
+        assert_eq!(bounded_line("short\n", 10), "short\\n");
+        assert_eq!(bounded_line("0123456789", 10), "0123456789");
+        assert_eq!(bounded_line("0123456789a", 10), "0123456…");
     }
 
     #[test]
     fn escaped_json_stands_for_the_same_value_and_acts_no_more() {
         let value = serde_json::json!({"a\u{202e}": ["\u{9b}2J\u{7f}", "\u{e0041}", "é\n\u{2028}"]});
         let text = format!("{value:#}");
-        let shown = escaped(&text);
-        assert!(!shown.chars().any(|c| acts(c) || c == '\u{2028}'), "{shown}");
+        let shown = escape_json(&text);
+        assert!(!shown.chars().any(|c| is_forbidden(c) || c == '\u{2028}'), "{shown}");
         assert!(shown.contains("\\u009b2J\\u007f") && shown.contains("\\udb40\\udc41"), "{shown}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
-        assert!(matches!(escaped("{\"é\": 1}"), Cow::Borrowed(_)));
+        assert!(matches!(escape_json("{\"é\": 1}"), Cow::Borrowed(_)));
     }
 
     #[test]

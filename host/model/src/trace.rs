@@ -3,7 +3,7 @@
 
 /// Maximum length of a `tracestate` or `baggage` that is forwarded, in bytes: the limit of the
 /// specification of baggage.
-const LONGEST: usize = 8192;
+const MAX_FORWARDED_BYTES: usize = 8192;
 
 /// A span of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,9 @@ impl TraceContext {
             return None;
         }
         let passed_on = |text: Option<String>| {
-            text.filter(|text| !text.is_empty() && text.len() <= LONGEST && !text.chars().any(char::is_control))
+            text.filter(|text| {
+                !text.is_empty() && text.len() <= MAX_FORWARDED_BYTES && !text.chars().any(char::is_control)
+            })
         };
         Some(Self {
             trace: trace.to_owned(),
@@ -76,7 +78,7 @@ impl TraceContext {
     }
 
     /// Returns the `traceparent` for requests that are part of this span.
-    pub fn parent(&self) -> String {
+    pub fn traceparent(&self) -> String {
         format!("00-{}-{}-{}", self.trace, self.span, self.flags)
     }
 }
@@ -90,19 +92,22 @@ mod tests {
     #[test]
     fn a_child_span_belongs_to_the_trace_of_its_parent() {
         let parent = TraceContext::parse(PARENT, Some("a=1".into()), Some(String::new())).unwrap();
-        assert_eq!((parent.parent().as_str(), parent.state.as_deref(), &parent.baggage), (PARENT, Some("a=1"), &None));
+        assert_eq!(
+            (parent.traceparent().as_str(), parent.state.as_deref(), &parent.baggage),
+            (PARENT, Some("a=1"), &None)
+        );
         let (child, other) = (parent.child([1; 8]), parent.child([2; 8]));
         assert_ne!(child.span, parent.span);
         assert_ne!(child.span, other.span);
-        let again = TraceContext::parse(&child.parent(), child.state.clone(), None).unwrap();
+        let again = TraceContext::parse(&child.traceparent(), child.state.clone(), None).unwrap();
         assert_eq!(again, child);
     }
 
     #[test]
     fn a_new_trace_has_ids_and_flags() {
         let root = TraceContext::root([0xab; 16], [7; 8], true).unwrap();
-        assert_eq!(root.parent(), "00-abababababababababababababababab-0707070707070707-01");
-        assert_eq!(TraceContext::parse(&root.parent(), None, None), Some(root.clone()));
+        assert_eq!(root.traceparent(), "00-abababababababababababababababab-0707070707070707-01");
+        assert_eq!(TraceContext::parse(&root.traceparent(), None, None), Some(root.clone()));
         assert!(root.is_sampled() && root.child([1; 8]).is_sampled());
         assert!(!TraceContext::root([1; 16], [1; 8], false).unwrap().is_sampled());
         assert_eq!(TraceContext::root([0; 16], [7; 8], true), None);
@@ -125,7 +130,7 @@ mod tests {
             assert_eq!(parse(text), None, "{text}");
         }
         assert!(parse("01-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01-x").is_some(), "a later version");
-        let long = TraceContext::parse(PARENT, Some("x".repeat(LONGEST + 1)), Some("a\nb".into())).unwrap();
+        let long = TraceContext::parse(PARENT, Some("x".repeat(MAX_FORWARDED_BYTES + 1)), Some("a\nb".into())).unwrap();
         assert_eq!((long.state, long.baggage), (None, None));
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::net::Ipv6Addr;
 
 /// Schemes whose URIs require a host. The URI parsers of clients reject such URIs without a host.
-const WITH_HOST: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
+const SCHEMES_WITH_HOST: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
 
 /// Checks the authority of an absolute URI, such as `example.com:80` in `http://example.com:80/a`.
 ///
@@ -15,7 +15,7 @@ const WITH_HOST: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
 /// with the URI.
 pub fn check_authority(uri: &str) -> Result<(), String> {
     let Some((scheme, rest)) = uri.split_once(':') else { return Ok(()) };
-    let needs_host = WITH_HOST.iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    let needs_host = SCHEMES_WITH_HOST.iter().any(|known| scheme.eq_ignore_ascii_case(known));
     let Some(authority) = authority(rest) else {
         return if needs_host { Err(format!("has no host: write \"{scheme}://HOST/\"")) } else { Ok(()) };
     };
@@ -75,7 +75,7 @@ fn is_ip_literal(text: &str) -> bool {
 /// Returns the normalized spelling, which all syntactically equivalent URIs share (RFC 3986,
 /// section 6.2.2): scheme and host in lower case, unreserved characters not percent-encoded, and
 /// others percent-encoded with digits in upper case.
-pub fn ordinary(uri: &str) -> Cow<'_, str> {
+pub fn normalize(uri: &str) -> Cow<'_, str> {
     let Some((scheme, rest)) = uri.split_once(':') else { return Cow::Borrowed(uri) };
     let host = authority(rest).map(|authority| {
         let start = scheme.len() + 3 + authority.rfind('@').map_or(0, |at| at + 1);
@@ -160,8 +160,8 @@ mod tests {
             ("x:ü%", "x:ü%"),
         ];
         for (uri, expected) in cases {
-            assert_eq!(ordinary(uri), expected);
-            assert_eq!(ordinary(expected), expected, "twice");
+            assert_eq!(normalize(uri), expected);
+            assert_eq!(normalize(expected), expected, "twice");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Maximum delay that a response can request.
-const LONGEST_WISH: Duration = Duration::from_mins(5);
+const MAX_REQUESTED_DELAY: Duration = Duration::from_mins(5);
 
 /// Exponential backoff with jitter.
 #[derive(Clone, Copy, Debug)]
@@ -27,12 +27,12 @@ impl RetryBackoff {
 
     /// Returns the delay after a failure: at least `wished`, if the response requested it, up to a
     /// maximum.
-    pub(crate) fn next(&mut self, wished: Option<Duration>) -> Duration {
+    pub(crate) fn next_delay(&mut self, wished: Option<Duration>) -> Duration {
         let doubled = self.first.saturating_mul(1 << self.failures.min(16)).min(self.longest);
         self.failures += 1;
         let jittered = doubled.mul_f64(0.5 + fastrand::f64() / 2.0);
         // Respect the delay that the receiver requests.
-        wished.map_or(jittered, |wished| jittered.max(wished.min(LONGEST_WISH)))
+        wished.map_or(jittered, |wished| jittered.max(wished.min(MAX_REQUESTED_DELAY)))
     }
 }
 
@@ -45,15 +45,15 @@ mod tests {
         let second = Duration::from_secs(1);
         let mut backoff = RetryBackoff::new(second, 30 * second);
         for most in [1, 2, 4, 8, 16, 30, 30] {
-            let wait = backoff.next(None);
+            let wait = backoff.next_delay(None);
             assert!(most * second / 2 <= wait && wait <= most * second, "{wait:?}");
         }
-        assert_eq!(backoff.next(Some(100 * second)), 100 * second);
-        assert_eq!(backoff.next(Some(Duration::MAX)), LONGEST_WISH);
+        assert_eq!(backoff.next_delay(Some(100 * second)), 100 * second);
+        assert_eq!(backoff.next_delay(Some(Duration::MAX)), MAX_REQUESTED_DELAY);
         for _ in 0..100 {
-            backoff.next(None);
+            backoff.next_delay(None);
         }
         backoff.reset();
-        assert!(backoff.next(Some(Duration::ZERO)) <= second);
+        assert!(backoff.next_delay(Some(Duration::ZERO)) <= second);
     }
 }

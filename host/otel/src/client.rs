@@ -21,10 +21,10 @@ use crate::settings::OtelSettings;
 use crate::signal::SignalKind;
 
 /// Maximum size of a response body, in bytes.
-const LONGEST: usize = 64 << 10;
+const MAX_RESPONSE_BYTES: usize = 64 << 10;
 
 /// Content type of requests.
-const PROTOBUF: HeaderValue = HeaderValue::from_static("application/x-protobuf");
+const PROTOBUF_CONTENT_TYPE: HeaderValue = HeaderValue::from_static("application/x-protobuf");
 
 /// The client of one signal. It reuses its connection.
 pub(crate) struct SignalClient {
@@ -41,7 +41,7 @@ pub(crate) struct SignalClient {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExportFailure {
     /// The reason, in words. The receiver may supply parts of it.
-    pub(crate) why: String,
+    pub(crate) reason: String,
     /// The retry policy.
     pub(crate) retry: RetryPolicy,
 }
@@ -52,24 +52,24 @@ pub(crate) enum RetryPolicy {
     /// The receiver would never accept the request.
     Never,
     /// After the sender's own backoff.
-    Soon,
+    AfterBackoff,
     /// After at least this delay, as the receiver requested.
     After(Duration),
 }
 
 impl RetryPolicy {
     /// Returns the delay that the receiver requested, if any.
-    pub(crate) fn wished(self) -> Option<Duration> {
+    pub(crate) fn requested_delay(self) -> Option<Duration> {
         match self {
             Self::After(wished) => Some(wished),
-            Self::Never | Self::Soon => None,
+            Self::Never | Self::AfterBackoff => None,
         }
     }
 }
 
 impl ExportFailure {
-    fn again(why: impl Into<String>) -> Self {
-        Self { why: why.into(), retry: RetryPolicy::Soon }
+    fn retryable(why: impl Into<String>) -> Self {
+        Self { reason: why.into(), retry: RetryPolicy::AfterBackoff }
     }
 }
 
@@ -87,10 +87,10 @@ impl SignalClient {
         let path = Uri::builder().path_and_query(path).build().map_err(wrong)?;
         let host = endpoint.host().ok_or("the URL has no host")?.to_owned();
         let port = endpoint.port_or_known_default().ok_or("the URL has no port")?;
-        let mut headers = settings.headers.fields().clone();
+        let mut headers = settings.headers.as_map().clone();
         let authority = HeaderValue::try_from(authority(endpoint)).map_err(|error| wrong(error.into()))?;
         headers.insert(HOST, authority);
-        headers.insert(CONTENT_TYPE, PROTOBUF);
+        headers.insert(CONTENT_TYPE, PROTOBUF_CONTENT_TYPE);
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("toolbay/", env!("CARGO_PKG_VERSION"))));
         Ok(Self { host, port, path, headers, tls, timeout: settings.timeout, connection: None })
     }
@@ -100,11 +100,11 @@ impl SignalClient {
         let patience = self.timeout;
         let sent = timeout(patience, self.exchange(body)).await;
         if sent.as_ref().is_ok_and(Result::is_ok) {
-            return sent.unwrap_or_else(|_| Err(ExportFailure::again("")));
+            return sent.unwrap_or_else(|_| Err(ExportFailure::retryable("")));
         }
         // Close the connection: late bytes on it would belong to this request.
         self.connection = None;
-        sent.unwrap_or_else(|_| Err(ExportFailure::again(format!("no complete response within {patience:?}"))))
+        sent.unwrap_or_else(|_| Err(ExportFailure::retryable(format!("no complete response within {patience:?}"))))
     }
 
     async fn exchange(&mut self, body: Bytes) -> Result<Bytes, ExportFailure> {
@@ -113,16 +113,16 @@ impl SignalClient {
             // The receiver may have closed the idle connection in the meantime.
             Some(mut kept) => match self.request(&mut kept, body.clone()).await {
                 Ok(response) => (kept, response),
-                Err(_) => self.anew(body).await?,
+                Err(_) => self.send_on_new_connection(body).await?,
             },
-            None => self.anew(body).await?,
+            None => self.send_on_new_connection(body).await?,
         };
         let (connection, response) = response;
         let (head, body) = response.into_parts();
         if !head.status.is_success() {
-            return Err(refused(head.status, &head.headers));
+            return Err(classify_failure(head.status, &head.headers));
         }
-        let body = Limited::new(body, LONGEST).collect().await;
+        let body = Limited::new(body, MAX_RESPONSE_BYTES).collect().await;
         // The status reports success, so the body is not needed. But the connection cannot be
         // reused.
         let Ok(body) = body else { return Ok(Bytes::new()) };
@@ -131,10 +131,14 @@ impl SignalClient {
     }
 
     /// Sends a request over a new connection.
-    async fn anew(&self, body: Bytes) -> Result<(SendRequest<Full<Bytes>>, Response<Incoming>), ExportFailure> {
-        let mut connection = self.connect().await.map_err(ExportFailure::again)?;
+    async fn send_on_new_connection(
+        &self,
+        body: Bytes,
+    ) -> Result<(SendRequest<Full<Bytes>>, Response<Incoming>), ExportFailure> {
+        let mut connection = self.connect().await.map_err(ExportFailure::retryable)?;
         let response = self.request(&mut connection, body).await;
-        let response = response.map_err(|error| ExportFailure::again(format!("no response: {}", root(&error))))?;
+        let response = response
+            .map_err(|error| ExportFailure::retryable(format!("no response: {}", root_cause_message(&error))))?;
         Ok((connection, response))
     }
 
@@ -152,7 +156,7 @@ impl SignalClient {
     }
 
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, String> {
-        let failed = |error: io::Error| format!("no connection: {}", words(&error));
+        let failed = |error: io::Error| format!("no connection: {}", io_error_message(&error));
         let stream = match &self.host {
             Host::Domain(name) => TcpStream::connect((name.as_str(), self.port)).await,
             Host::Ipv4(address) => TcpStream::connect((*address, self.port)).await,
@@ -184,14 +188,14 @@ where
     S: hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static,
 {
     let (sender, connection) =
-        http1::handshake(stream).await.map_err(|error| format!("no connection: {}", root(&error)))?;
+        http1::handshake(stream).await.map_err(|error| format!("no connection: {}", root_cause_message(&error)))?;
     // The connection task ends when the sender is dropped or the receiver closes the connection.
     tokio::spawn(async move { drop(connection.await) });
     Ok(sender)
 }
 
 /// Classifies an unsuccessful response according to the OTLP specification.
-fn refused(status: StatusCode, headers: &HeaderMap) -> ExportFailure {
+fn classify_failure(status: StatusCode, headers: &HeaderMap) -> ExportFailure {
     let again = matches!(status.as_u16(), 429 | 502 | 503 | 504);
     let advice = match status.as_u16() {
         300..=399 => "; redirects are not followed",
@@ -200,9 +204,9 @@ fn refused(status: StatusCode, headers: &HeaderMap) -> ExportFailure {
         _ => "",
     };
     ExportFailure {
-        why: format!("answered with status {status}{advice}"),
+        reason: format!("answered with status {status}{advice}"),
         retry: if again {
-            retry_after(headers).map_or(RetryPolicy::Soon, RetryPolicy::After)
+            retry_after(headers).map_or(RetryPolicy::AfterBackoff, RetryPolicy::After)
         } else {
             RetryPolicy::Never
         },
@@ -219,18 +223,18 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 }
 
 /// Formats an I/O error without its error number.
-fn words(error: &io::Error) -> String {
+fn io_error_message(error: &io::Error) -> String {
     if error.raw_os_error().is_some() { error.kind().to_string() } else { error.to_string() }
 }
 
 /// Formats the innermost error, which is the most specific.
-fn root(error: &hyper::Error) -> String {
+fn root_cause_message(error: &hyper::Error) -> String {
     let mut cause = error.source();
     while let Some(next) = cause.and_then(std::error::Error::source) {
         cause = Some(next);
     }
     let Some(cause) = cause else { return error.to_string() };
-    cause.downcast_ref::<io::Error>().map_or_else(|| cause.to_string(), words)
+    cause.downcast_ref::<io::Error>().map_or_else(|| cause.to_string(), io_error_message)
 }
 
 #[cfg(test)]
@@ -243,22 +247,22 @@ mod tests {
     fn a_status_says_whether_to_send_again_and_when() {
         let failure = |status: u16, after: Option<&str>| {
             let after = after.map(|after| (RETRY_AFTER, after.parse().unwrap()));
-            refused(StatusCode::from_u16(status).unwrap(), &after.into_iter().collect())
+            classify_failure(StatusCode::from_u16(status).unwrap(), &after.into_iter().collect())
         };
         for status in [429, 502, 503, 504] {
-            assert_eq!(failure(status, None).retry, RetryPolicy::Soon, "{status}");
+            assert_eq!(failure(status, None).retry, RetryPolicy::AfterBackoff, "{status}");
         }
         for status in [301, 302, 400, 401, 403, 404, 405, 413, 415, 500, 501] {
             assert_eq!(failure(status, Some("5")).retry, RetryPolicy::Never, "{status}");
         }
         assert_eq!(failure(503, Some(" 7 ")).retry, RetryPolicy::After(Duration::from_secs(7)));
-        assert_eq!(failure(429, Some("soon")).retry, RetryPolicy::Soon);
-        assert_eq!(failure(429, Some("-1")).retry, RetryPolicy::Soon);
+        assert_eq!(failure(429, Some("soon")).retry, RetryPolicy::AfterBackoff);
+        assert_eq!(failure(429, Some("-1")).retry, RetryPolicy::AfterBackoff);
         assert_eq!(failure(503, Some("Wed, 21 Oct 2015 07:28:00 GMT")).retry, RetryPolicy::After(Duration::ZERO));
         let later = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(100));
-        let wait = failure(503, Some(&later)).retry.wished().unwrap();
+        let wait = failure(503, Some(&later)).retry.requested_delay().unwrap();
         assert!((Duration::from_secs(90)..=Duration::from_secs(100)).contains(&wait), "{wait:?}");
-        assert_eq!(failure(302, None).why, "answered with status 302 Found; redirects are not followed");
-        assert_eq!(failure(401, None).why, "answered with status 401 Unauthorized; check otel.headers");
+        assert_eq!(failure(302, None).reason, "answered with status 302 Found; redirects are not followed");
+        assert_eq!(failure(401, None).reason, "answered with status 401 Unauthorized; check otel.headers");
     }
 }

@@ -15,14 +15,14 @@ use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, Key
 use opentelemetry_proto::tonic::resource::v1;
 use prost::Message as _;
 
-pub(crate) use self::logs::logs;
-pub(crate) use self::metrics::metrics;
-pub(crate) use self::spans::spans;
+pub(crate) use self::logs::encode_logs;
+pub(crate) use self::metrics::encode_metrics;
+pub(crate) use self::spans::encode_spans;
+use crate::attribute::{AttributeMap, AttributeValue};
 use crate::signal::SignalKind;
-use crate::value::{AttributeMap, AttributeValue};
 
 /// Schema URL of the semantic conventions that the attribute names follow.
-const SCHEMA: &str = "https://opentelemetry.io/schemas/1.42.0";
+const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/1.42.0";
 
 /// The resource attributes, which describe the server in every request.
 #[derive(Clone, Debug)]
@@ -30,18 +30,18 @@ pub(crate) struct ResourceAttributes(v1::Resource);
 
 impl ResourceAttributes {
     pub(crate) fn new(attributes: &[(String, String)]) -> Self {
-        let attributes = attributes.iter().map(|(name, value)| text(name, value.clone())).collect();
+        let attributes = attributes.iter().map(|(name, value)| string_attribute(name, value.clone())).collect();
         Self(v1::Resource { attributes, ..v1::Resource::default() })
     }
 
-    fn message(&self) -> v1::Resource {
+    fn to_message(&self) -> v1::Resource {
         self.0.clone()
     }
 }
 
 /// Returns the number of items that a receiver rejected in a successful response, and its reason.
 /// Returns `None` if it accepted all items or the response is malformed.
-pub(crate) fn rejected(signal: SignalKind, response: &[u8]) -> Option<(u64, String)> {
+pub(crate) fn decode_rejection(signal: SignalKind, response: &[u8]) -> Option<(u64, String)> {
     let (count, why) = match signal {
         SignalKind::Traces => {
             let partial = ExportTraceServiceResponse::decode(response).ok()?.partial_success?;
@@ -66,34 +66,34 @@ fn scope() -> InstrumentationScope {
 }
 
 /// Converts a time to nanoseconds since 1970.
-fn nanoseconds(time: SystemTime) -> u64 {
+fn unix_nanoseconds(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Decodes a hexadecimal id.
-fn id(digits: &str) -> Vec<u8> {
+fn decode_id(digits: &str) -> Vec<u8> {
     hex::decode(digits).unwrap_or_default()
 }
 
-fn attributes(attributes: AttributeMap) -> Vec<KeyValue> {
-    attributes.into_iter().map(|(name, value)| pair(&name, any(value))).collect()
+fn encode_attributes(attributes: AttributeMap) -> Vec<KeyValue> {
+    attributes.into_iter().map(|(name, value)| key_value(&name, encode_value(value))).collect()
 }
 
-fn text(name: &str, value: String) -> KeyValue {
-    pair(name, Any::StringValue(value))
+fn string_attribute(name: &str, value: String) -> KeyValue {
+    key_value(name, Any::StringValue(value))
 }
 
-fn pair(name: &str, value: Any) -> KeyValue {
+fn key_value(name: &str, value: Any) -> KeyValue {
     KeyValue { key: name.to_owned(), value: Some(AnyValue { value: Some(value) }), ..KeyValue::default() }
 }
 
-fn any(value: AttributeValue) -> Any {
+fn encode_value(value: AttributeValue) -> Any {
     match value {
         AttributeValue::Text(text) => Any::StringValue(text),
-        AttributeValue::Whole(whole) => Any::IntValue(whole),
-        AttributeValue::Real(real) => Any::DoubleValue(real),
-        AttributeValue::Flag(flag) => Any::BoolValue(flag),
+        AttributeValue::Integer(whole) => Any::IntValue(whole),
+        AttributeValue::Float(real) => Any::DoubleValue(real),
+        AttributeValue::Bool(flag) => Any::BoolValue(flag),
     }
 }
 
@@ -111,9 +111,9 @@ mod tests {
         };
         for signal in SignalKind::ALL {
             // The responses of all three signals have the same structure.
-            assert_eq!(rejected(signal, &partial(3, "too old")), Some((3, "too old".to_owned())));
+            assert_eq!(decode_rejection(signal, &partial(3, "too old")), Some((3, "too old".to_owned())));
             for nothing in [partial(0, "a hint"), partial(-1, ""), Vec::new(), b"<html>".to_vec(), vec![0xff; 100]] {
-                assert_eq!(rejected(signal, &nothing), None);
+                assert_eq!(decode_rejection(signal, &nothing), None);
             }
         }
     }

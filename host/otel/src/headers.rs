@@ -5,7 +5,8 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;
 
 /// Headers that the client sets itself.
-const OWN: [HeaderName; 6] = [CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING, USER_AGENT];
+const RESERVED_HEADERS: [HeaderName; 6] =
+    [CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING, USER_AGENT];
 
 /// Additional headers of each request. Their values are redacted in debug output.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +19,7 @@ impl ExportHeaders {
     ///
     /// Returns the reason if the name is invalid.
     pub fn check_name(name: &str) -> Result<(), String> {
-        Self::name(name).map(drop)
+        Self::parse_name(name).map(drop)
     }
 
     /// Adds a header. Replaces a header with the same name.
@@ -28,7 +29,7 @@ impl ExportHeaders {
     /// Returns the reason if the name or the value is invalid. The message does not contain the
     /// value.
     pub fn add(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let name = Self::name(name)?;
+        let name = Self::parse_name(name)?;
         let mut value = HeaderValue::try_from(value)
             .map_err(|_| format!("the value of {name:?} has a character that a header cannot have"))?;
         value.set_sensitive(true);
@@ -36,13 +37,13 @@ impl ExportHeaders {
         Ok(())
     }
 
-    pub(crate) fn fields(&self) -> &HeaderMap {
+    pub(crate) fn as_map(&self) -> &HeaderMap {
         &self.0
     }
 
-    fn name(name: &str) -> Result<HeaderName, String> {
+    fn parse_name(name: &str) -> Result<HeaderName, String> {
         let parsed = HeaderName::try_from(name).map_err(|_| format!("{name:?} is not the name of a header"))?;
-        if OWN.contains(&parsed) {
+        if RESERVED_HEADERS.contains(&parsed) {
             return Err(format!("the header {name:?} is set by the server itself"));
         }
         Ok(parsed)
@@ -56,7 +57,7 @@ impl ExportHeaders {
 ///
 /// Returns the number of the part that has no name. The message does not contain the part, which
 /// may be secret.
-pub fn pairs(text: &str) -> Result<Vec<(String, String)>, String> {
+pub fn parse_pairs(text: &str) -> Result<Vec<(String, String)>, String> {
     let parts = text.split(',').enumerate().filter(|(_, part)| !part.trim().is_empty());
     let decoded = |text: &str| percent_decode_str(text.trim()).decode_utf8_lossy().into_owned();
     parts
@@ -75,12 +76,14 @@ mod tests {
 
     #[test]
     fn pairs_are_separated_by_commas_and_decoded() {
-        let of = |text| pairs(text).unwrap().into_iter().map(|(n, v)| format!("{n}:{v}")).collect::<Vec<_>>().join("|");
+        let of = |text| {
+            parse_pairs(text).unwrap().into_iter().map(|(n, v)| format!("{n}:{v}")).collect::<Vec<_>>().join("|")
+        };
         assert_eq!(of("a=1, b = x%2Cy%3D%20z ,c="), "a:1|b:x,y= z|c:");
         assert_eq!(of("authorization=Basic%20YTpi==,"), "authorization:Basic YTpi==");
         assert_eq!(of(""), "");
         for wrong in ["s3cret", "a=1,s3cret", "=s3cret"] {
-            let said = pairs(wrong).unwrap_err();
+            let said = parse_pairs(wrong).unwrap_err();
             assert!(said.starts_with("expected NAME=VALUE") && !said.contains("s3cret"), "{said}");
         }
     }
@@ -96,6 +99,6 @@ mod tests {
             headers.add("Host", "s3cret").unwrap_err(),
         ];
         assert!(!said.join("").contains("s3cret"), "{said:?}");
-        assert_eq!(headers.fields()["x-key"], "s3cret");
+        assert_eq!(headers.as_map()["x-key"], "s3cret");
     }
 }

@@ -12,36 +12,36 @@
 //!
 //! This crate does not depend on plugins, MCP or configuration files.
 
+mod attribute;
 mod backoff;
 mod client;
 mod encode;
 mod exporter;
-mod family;
 mod headers;
 mod health;
-mod intake;
+mod log_event;
+mod metric_family;
 mod queue;
-mod record;
 mod sampler;
 mod settings;
+mod shared_state;
 mod signal;
 mod span;
 mod telemetry;
 mod timing;
 mod tls;
-mod value;
 
+pub use self::attribute::{AttributeMap, AttributeValue};
 pub use self::exporter::ExporterGuard;
-pub use self::family::{HistogramPoint, MetricFamily, MetricNumber, MetricPoint, MetricPoints};
-pub use self::headers::{ExportHeaders, pairs};
-pub use self::intake::is_exporting;
-pub use self::record::{LogEvent, LogSeverity};
+pub use self::headers::{ExportHeaders, parse_pairs};
+pub use self::log_event::{LogEvent, LogSeverity};
+pub use self::metric_family::{HistogramPoint, MetricFamily, MetricNumber, MetricPoint, MetricPoints};
 pub use self::sampler::TraceSampler;
 pub use self::settings::OtelSettings;
+pub use self::shared_state::is_exporter_thread;
 pub use self::signal::SignalKind;
 pub use self::span::{FinishedSpan, SpanEvent, SpanSide, SpanStatus};
 pub use self::telemetry::Telemetry;
-pub use self::value::{AttributeMap, AttributeValue};
 
 #[cfg(test)]
 mod tests;

@@ -8,12 +8,12 @@ use toolbay_model::TraceContext;
 pub struct TraceSampler {
     /// Exclusive upper bound: a trace is recorded if the last 56 bits of its id are less than this
     /// number.
-    below: u64,
+    threshold: u64,
 }
 
 /// Number of values of 56 bits, which is the part of a trace id that is random according to W3C
 /// Trace Context.
-const ALL: u64 = 1 << 56;
+const RANDOM_RANGE: u64 = 1 << 56;
 
 impl TraceSampler {
     /// Creates a sampler that records this ratio of traces, from 0 to 1.
@@ -24,12 +24,12 @@ impl TraceSampler {
         reason = "the product is between 0 and 2^56, and a ratio is no more exact than that"
     )]
     pub fn new(ratio: f64) -> Self {
-        Self { below: (ratio.clamp(0.0, 1.0) * ALL as f64) as u64 }
+        Self { threshold: (ratio.clamp(0.0, 1.0) * RANDOM_RANGE as f64) as u64 }
     }
 
     /// Returns the trace context of a call: a child of its caller's span, or the root of a new
     /// trace. Returns `None` if the system provides no random bytes.
-    pub fn begin(self, caller: Option<&TraceContext>) -> Option<TraceContext> {
+    pub fn start_span(self, caller: Option<&TraceContext>) -> Option<TraceContext> {
         let mut random = [0; 24];
         getrandom::fill(&mut random).ok()?;
         let (span, trace) = random.split_first_chunk::<8>()?;
@@ -38,7 +38,7 @@ impl TraceSampler {
         }
         let trace: [u8; 16] = trace.try_into().ok()?;
         let (_, last) = trace.split_last_chunk::<8>()?;
-        let sampled = u64::from_be_bytes(*last) % ALL < self.below;
+        let sampled = u64::from_be_bytes(*last) % RANDOM_RANGE < self.threshold;
         TraceContext::root(trace, *span, sampled)
     }
 }
@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn about_this_part_of_new_traces_is_recorded() {
         let recorded = |ratio| {
-            let traces = (0..1000).map(|_| TraceSampler::new(ratio).begin(None).unwrap());
+            let traces = (0..1000).map(|_| TraceSampler::new(ratio).start_span(None).unwrap());
             traces.filter(TraceContext::is_sampled).count()
         };
         assert_eq!([recorded(0.0), recorded(1.0), recorded(7.0)], [0, 1000, 1000]);
@@ -64,7 +64,7 @@ mod tests {
             let caller =
                 TraceContext::parse(&format!("00-{}-{}-{flags}", "ab".repeat(16), "cd".repeat(8)), None, None).unwrap();
             for ratio in [0.0, 1.0] {
-                let own = TraceSampler::new(ratio).begin(Some(&caller)).unwrap();
+                let own = TraceSampler::new(ratio).start_span(Some(&caller)).unwrap();
                 assert_eq!((own.trace.as_str(), own.is_sampled()), (caller.trace.as_str(), sampled));
                 assert_ne!(own.span, caller.span);
             }

@@ -16,11 +16,11 @@ pub struct OtelSettings {
     /// Additional headers of each request, such as credentials.
     pub headers: ExportHeaders,
     /// PEM files with certificates that are trusted in addition to those of the system.
-    pub ca: Vec<PathBuf>,
+    pub extra_ca_files: Vec<PathBuf>,
     /// Timeout of a request, from connecting to the end of the response.
     pub timeout: Duration,
     /// Interval between two metrics reports.
-    pub interval: Duration,
+    pub metrics_interval: Duration,
     /// If set, spans are sent.
     pub traces: bool,
     /// If set, metrics are sent.

@@ -26,7 +26,7 @@ impl SignalKind {
     }
 
     /// Returns the plural noun for its items in messages.
-    pub(crate) const fn items(self) -> &'static str {
+    pub(crate) const fn item_noun(self) -> &'static str {
         match self {
             Self::Traces => "spans",
             Self::Metrics => "reports of metrics",

@@ -4,13 +4,13 @@ use std::time::SystemTime;
 
 use toolbay_model::TraceContext;
 
-use crate::value::{AttributeMap, size};
+use crate::attribute::{AttributeMap, size};
 
 /// A span that has ended.
 #[derive(Clone, Debug)]
 pub struct FinishedSpan {
     /// Trace id and span id.
-    pub own: TraceContext,
+    pub context: TraceContext,
     /// Id of the parent span: 16 hexadecimal digits. `None` for the root of a trace.
     pub parent: Option<String>,
     /// True if the parent span belongs to another program.
@@ -20,9 +20,9 @@ pub struct FinishedSpan {
     /// Side of a request that the span represents.
     pub kind: SpanSide,
     /// Start time.
-    pub began: SystemTime,
+    pub started_at: SystemTime,
     /// End time.
-    pub ended: SystemTime,
+    pub ended_at: SystemTime,
     /// Attributes of the span.
     pub attributes: AttributeMap,
     /// Events during the span.
@@ -63,9 +63,9 @@ pub enum SpanStatus {
 
 impl FinishedSpan {
     /// Returns the approximate memory size, in bytes. Never too small.
-    pub(crate) fn size(&self) -> usize {
-        let texts = [&self.own.trace, &self.own.span, &self.name].map(String::len).iter().sum::<usize>();
-        let optional = [&self.parent, &self.own.state, &self.own.baggage];
+    pub(crate) fn memory_size(&self) -> usize {
+        let texts = [&self.context.trace, &self.context.span, &self.name].map(String::len).iter().sum::<usize>();
+        let optional = [&self.parent, &self.context.state, &self.context.baggage];
         let optional: usize = optional.iter().map(|text| text.as_ref().map_or(0, String::len)).sum();
         let status = if let SpanStatus::Error(why) = &self.status { why.len() } else { 0 };
         let events = self.events.capacity() * size_of::<SpanEvent>();

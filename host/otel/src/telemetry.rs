@@ -5,37 +5,42 @@ use std::sync::atomic::AtomicU64;
 use std::time::SystemTime;
 
 use crate::exporter::{ExporterGuard, start};
-use crate::family::MetricFamily;
-use crate::intake::TelemetryIntake;
+use crate::log_event::LogEvent;
+use crate::metric_family::MetricFamily;
 use crate::queue::SignalQueue;
-use crate::record::LogEvent;
 use crate::settings::OtelSettings;
+use crate::shared_state::TelemetryState;
 use crate::signal::SignalKind;
 use crate::span::FinishedSpan;
 use crate::timing::ExportTiming;
 
 /// Maximum number of queued spans, and of queued log events.
-const MOST: usize = 4096;
+const MAX_QUEUED_ITEMS: usize = 4096;
 
 /// Maximum memory size of queued spans, and of queued log events, in bytes.
-const ROOM: usize = 8 << 20;
+const MAX_QUEUED_BYTES: usize = 8 << 20;
 
 /// Accepts telemetry from any thread, without waiting. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Telemetry {
-    inner: Arc<TelemetryIntake>,
+    inner: Arc<TelemetryState>,
 }
 
 impl Telemetry {
     /// Creates an instance with these settings. Nothing is sent before [`Telemetry::start`].
     pub fn new(settings: OtelSettings) -> Self {
-        Self::timed(settings, ExportTiming::default())
+        Self::with_timing(settings, ExportTiming::default())
     }
 
-    pub(crate) fn timed(settings: OtelSettings, timing: ExportTiming) -> Self {
-        let (spans, records) = (SignalQueue::new(MOST, ROOM), SignalQueue::new(MOST, ROOM));
+    pub(crate) fn with_timing(settings: OtelSettings, timing: ExportTiming) -> Self {
+        let (spans, records) = (
+            SignalQueue::new(MAX_QUEUED_ITEMS, MAX_QUEUED_BYTES),
+            SignalQueue::new(MAX_QUEUED_ITEMS, MAX_QUEUED_BYTES),
+        );
         let (started, reports_lost) = (SystemTime::now(), AtomicU64::new(0));
-        Self { inner: Arc::new(TelemetryIntake { settings, timing, started, spans, records, reports_lost }) }
+        Self {
+            inner: Arc::new(TelemetryState { settings, timing, started, spans, records, lost_reports: reports_lost }),
+        }
     }
 
     /// Starts the exporter thread. `measure` returns the current metrics and may block briefly.
@@ -56,24 +61,24 @@ impl Telemetry {
     }
 
     /// Queues a finished span.
-    pub fn span(&self, span: FinishedSpan) {
-        let size = span.size();
+    pub fn record_span(&self, span: FinishedSpan) {
+        let size = span.memory_size();
         self.inner.spans.push(span, size);
     }
 
     /// Queues a log event.
-    pub fn record(&self, record: LogEvent) {
-        let size = record.size();
+    pub fn record_log_event(&self, record: LogEvent) {
+        let size = record.memory_size();
         self.inner.records.push(record, size);
     }
 
     /// Returns the number of lost items of each signal: spans, metrics reports and log events.
-    pub fn lost(&self) -> [(SignalKind, u64); 3] {
+    pub fn lost_items(&self) -> [(SignalKind, u64); 3] {
         let inner = &self.inner;
         [
-            (SignalKind::Traces, inner.spans.dropped()),
-            (SignalKind::Metrics, inner.reports_lost(0)),
-            (SignalKind::Logs, inner.records.dropped()),
+            (SignalKind::Traces, inner.spans.dropped_count()),
+            (SignalKind::Metrics, inner.add_lost_reports(0)),
+            (SignalKind::Logs, inner.records.dropped_count()),
         ]
     }
 }

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant, SystemTime};
 
 use toolbay_model::TraceContext;
-use toolbay_testkit::{Collector, DEADLINE, Manner, attributes};
+use toolbay_testkit::{CollectorBehavior, DEADLINE, OtlpCollector, attribute_map};
 use url::Url;
 
 use crate::timing::ExportTiming;
@@ -21,9 +21,9 @@ fn settings(endpoint: &str) -> OtelSettings {
     OtelSettings {
         endpoint: Url::parse(endpoint).unwrap(),
         headers,
-        ca: Vec::new(),
+        extra_ca_files: Vec::new(),
         timeout: DEADLINE,
-        interval: SOON,
+        metrics_interval: SOON,
         traces: true,
         metrics: true,
         logs: true,
@@ -37,7 +37,7 @@ fn timing() -> ExportTiming {
 }
 
 fn started(settings: OtelSettings, timing: ExportTiming) -> (Telemetry, ExporterGuard) {
-    let telemetry = Telemetry::timed(settings, timing);
+    let telemetry = Telemetry::with_timing(settings, timing);
     let ending = telemetry.start(Vec::new).unwrap();
     (telemetry, ending)
 }
@@ -45,13 +45,13 @@ fn started(settings: OtelSettings, timing: ExportTiming) -> (Telemetry, Exporter
 fn span(name: &str) -> FinishedSpan {
     let began = SystemTime::now();
     FinishedSpan {
-        own: TraceSampler::new(1.0).begin(None).unwrap(),
+        context: TraceSampler::new(1.0).start_span(None).unwrap(),
         parent: None,
         parent_is_remote: false,
         name: name.to_owned(),
         kind: SpanSide::Internal,
-        began,
-        ended: began,
+        started_at: began,
+        ended_at: began,
         attributes: Vec::new(),
         events: Vec::new(),
         status: SpanStatus::Unset,
@@ -64,7 +64,7 @@ fn record(message: &str) -> LogEvent {
 }
 
 fn lost(telemetry: &Telemetry, signal: SignalKind) -> u64 {
-    telemetry.lost().into_iter().find(|(known, _)| *known == signal).unwrap().1
+    telemetry.lost_items().into_iter().find(|(known, _)| *known == signal).unwrap().1
 }
 
 fn until(what: &str, done: impl Fn() -> bool) {
@@ -77,31 +77,31 @@ fn until(what: &str, done: impl Fn() -> bool) {
 
 #[test]
 fn a_span_arrives_as_it_was() {
-    let collector = Collector::start();
+    let collector = OtlpCollector::start();
     let (telemetry, ending) = started(settings(&format!("{}/base/", collector.url())), timing());
     let caller = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
     let caller = TraceContext::parse(caller, Some("vendor=1".to_owned()), None).unwrap();
-    let own = TraceSampler::new(0.0).begin(Some(&caller)).unwrap();
+    let own = TraceSampler::new(0.0).start_span(Some(&caller)).unwrap();
     let began = SystemTime::now();
     let later = |milliseconds| began + Duration::from_millis(milliseconds);
-    telemetry.span(FinishedSpan {
-        own: own.clone(),
+    telemetry.record_span(FinishedSpan {
+        context: own.clone(),
         parent: Some(caller.span.clone()),
         parent_is_remote: true,
         name: "tools/call echo".to_owned(),
         kind: SpanSide::Server,
-        began,
-        ended: later(5),
+        started_at: began,
+        ended_at: later(5),
         attributes: vec![
             ("a".into(), "text".into()),
-            ("b".into(), crate::AttributeValue::Whole(-7)),
-            ("c".into(), crate::AttributeValue::Real(0.5)),
-            ("d".into(), crate::AttributeValue::Flag(true)),
+            ("b".into(), crate::AttributeValue::Integer(-7)),
+            ("c".into(), crate::AttributeValue::Float(0.5)),
+            ("d".into(), crate::AttributeValue::Bool(true)),
         ],
         events: vec![SpanEvent { at: later(2), name: "guest" }],
         status: SpanStatus::Error("why".to_owned()),
     });
-    let received = collector.until("the span", |received| !received.spans.is_empty());
+    let received = collector.wait_until("the span", |received| !received.spans.is_empty());
     let span = &received.spans[0];
     let digits = |id: &[u8]| hex::encode(id);
     assert_eq!((digits(&span.trace_id), digits(&span.span_id)), (caller.trace.clone(), own.span.clone()));
@@ -112,7 +112,7 @@ fn a_span_arrives_as_it_was() {
     assert_eq!(span.events[0].time_unix_nano - span.start_time_unix_nano, 2_000_000);
     let status = span.status.clone().unwrap();
     assert_eq!((status.code, status.message.as_str()), (2, "why"));
-    let attributes: Vec<(String, String)> = attributes(&span.attributes).into_iter().collect();
+    let attributes: Vec<(String, String)> = attribute_map(&span.attributes).into_iter().collect();
     let attributes: Vec<(&str, &str)> =
         attributes.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     assert_eq!(attributes, [("a", "text"), ("b", "-7"), ("c", "0.5"), ("d", "true")]);
@@ -122,25 +122,25 @@ fn a_span_arrives_as_it_was() {
     assert!(head.contains("authorization: Bearer s3cret\r\n"), "{head}");
     assert!(head.contains(&format!("host: {}\r\n", collector.address)), "{head}");
     drop(ending);
-    assert_eq!(telemetry.lost().map(|(_, lost)| lost), [0; 3]);
+    assert_eq!(telemetry.lost_items().map(|(_, lost)| lost), [0; 3]);
 }
 
 #[test]
 fn log_lines_and_metrics_arrive_as_they_were() {
-    let collector = Collector::start();
-    let telemetry = Telemetry::timed(settings(&collector.url()), timing());
+    let collector = OtlpCollector::start();
+    let telemetry = Telemetry::with_timing(settings(&collector.url()), timing());
     let labels = || vec![("tool", "echo".to_owned())];
     let buckets = vec![(0.1, 2), (1.0, 3), (f64::INFINITY, 1)];
     let families = vec![
         MetricFamily {
             name: "calls",
             help: "Calls.",
-            points: MetricPoints::Counter(vec![MetricPoint { labels: labels(), value: MetricNumber::Whole(6) }]),
+            points: MetricPoints::Counter(vec![MetricPoint { labels: labels(), value: MetricNumber::Integer(6) }]),
         },
         MetricFamily {
             name: "memory_bytes",
             help: "Memory.",
-            points: MetricPoints::Gauge(vec![MetricPoint { labels: Vec::new(), value: MetricNumber::Real(1.5) }]),
+            points: MetricPoints::Gauge(vec![MetricPoint { labels: Vec::new(), value: MetricNumber::Float(1.5) }]),
         },
         MetricFamily {
             name: "call_seconds",
@@ -153,19 +153,19 @@ fn log_lines_and_metrics_arrive_as_they_were() {
         MetricFamily { name: "nothing", help: "Nothing.", points: MetricPoints::Gauge(Vec::new()) },
     ];
     let ending = telemetry.start(move || families.clone()).unwrap();
-    let own = TraceSampler::new(1.0).begin(None).unwrap();
+    let own = TraceSampler::new(1.0).start_span(None).unwrap();
     let ids = Some((own.trace.clone(), own.span.clone()));
-    telemetry.record(LogEvent {
-        attributes: vec![("n".into(), crate::AttributeValue::Whole(1))],
+    telemetry.record_log_event(LogEvent {
+        attributes: vec![("n".into(), crate::AttributeValue::Integer(1))],
         span: ids,
         ..record("refused")
     });
-    telemetry.record(record("alone"));
-    let received = collector.until("all", |received| received.logs.len() == 2 && received.reports > 1);
+    telemetry.record_log_event(record("alone"));
+    let received = collector.wait_until("all", |received| received.logs.len() == 2 && received.metric_reports > 1);
     let [refused, alone] = &received.logs[..] else { panic!() };
     assert_eq!((hex::encode(&refused.trace_id), hex::encode(&refused.span_id)), (own.trace, own.span));
     assert_eq!((refused.severity_number, refused.severity_text.as_str()), (13, "WARN"));
-    assert_eq!(attributes(&refused.attributes)["n"], "1");
+    assert_eq!(attribute_map(&refused.attributes)["n"], "1");
     assert!(alone.trace_id.is_empty() && format!("{:?}", alone.body).contains("alone"));
     let said: Vec<String> =
         received.metrics.iter().map(|metric| format!("{} {:?} {:?}", metric.name, metric.unit, metric.data)).collect();
@@ -180,25 +180,26 @@ fn log_lines_and_metrics_arrive_as_they_were() {
 
 #[test]
 fn what_is_left_is_sent_at_the_end() {
-    let collector = Collector::start();
+    let collector = OtlpCollector::start();
     let never = ExportTiming { delay: Duration::from_hours(1), ..timing() };
-    let (telemetry, ending) = started(OtelSettings { interval: never.delay, ..settings(&collector.url()) }, never);
+    let (telemetry, ending) =
+        started(OtelSettings { metrics_interval: never.delay, ..settings(&collector.url()) }, never);
     // Fewer than fit in one request.
-    (0..500).for_each(|_| telemetry.span(span("a")));
-    telemetry.record(record("a"));
+    (0..500).for_each(|_| telemetry.record_span(span("a")));
+    telemetry.record_log_event(record("a"));
     drop(ending);
     let received = collector.received();
-    assert_eq!((received.spans.len(), received.logs.len(), received.reports), (500, 1, 1));
-    telemetry.span(span("late"));
+    assert_eq!((received.spans.len(), received.logs.len(), received.metric_reports), (500, 1, 1));
+    telemetry.record_span(span("late"));
     assert_eq!(lost(&telemetry, SignalKind::Traces), 1);
 }
 
 #[test]
 fn a_signal_that_is_off_is_not_sent() {
-    let collector = Collector::start();
+    let collector = OtlpCollector::start();
     let settings = OtelSettings { traces: false, metrics: false, ..settings(&collector.url()) };
     let (telemetry, ending) = started(settings, timing());
-    telemetry.record(record("a"));
+    telemetry.record_log_event(record("a"));
     drop(ending);
     let heads: Vec<String> = collector.received().requests.into_iter().map(|(head, _)| head).collect();
     assert!(!heads.is_empty() && heads.iter().all(|head| head.contains("/v1/logs")), "{heads:?}");
@@ -207,22 +208,22 @@ fn a_signal_that_is_off_is_not_sent() {
 #[test]
 fn whatever_passes_is_tried_again_and_nothing_is_lost() {
     let manners = [
-        Manner::Refuse(429, "Retry-After: 0\r\n".to_owned()),
-        Manner::Refuse(503, String::new()),
-        Manner::Refuse(502, String::new()),
-        Manner::Close,
-        Manner::Write(b"\0\0\0\0\r\n\r\n".to_vec()),
-        Manner::Write(b"HTTP/1.1 200 OK\r\n".to_vec()),
-        Manner::Write([b"HTTP/1.1 200 OK\r\nX: ".to_vec(), vec![b'x'; 1 << 20]].concat()),
+        CollectorBehavior::Reject(429, "Retry-After: 0\r\n".to_owned()),
+        CollectorBehavior::Reject(503, String::new()),
+        CollectorBehavior::Reject(502, String::new()),
+        CollectorBehavior::Close,
+        CollectorBehavior::WriteRaw(b"\0\0\0\0\r\n\r\n".to_vec()),
+        CollectorBehavior::WriteRaw(b"HTTP/1.1 200 OK\r\n".to_vec()),
+        CollectorBehavior::WriteRaw([b"HTTP/1.1 200 OK\r\nX: ".to_vec(), vec![b'x'; 1 << 20]].concat()),
     ];
     for manner in manners {
-        let collector = Collector::with(manner.clone());
+        let collector = OtlpCollector::with_behavior(manner.clone());
         let settings = OtelSettings { metrics: false, ..settings(&collector.url()) };
         let (telemetry, ending) = started(settings, timing());
-        telemetry.span(span("a"));
-        collector.until("it is tried again", |received| received.requests.len() >= 3);
-        collector.behave(Manner::Take);
-        let received = collector.until("it is taken", |received| !received.spans.is_empty());
+        telemetry.record_span(span("a"));
+        collector.wait_until("it is tried again", |received| received.requests.len() >= 3);
+        collector.set_behavior(CollectorBehavior::Accept);
+        let received = collector.wait_until("it is taken", |received| !received.spans.is_empty());
         assert_eq!(received.spans.len(), 1, "{manner:?}");
         drop(ending);
         assert_eq!(lost(&telemetry, SignalKind::Traces), 0, "{manner:?}");
@@ -232,15 +233,15 @@ fn whatever_passes_is_tried_again_and_nothing_is_lost() {
 #[test]
 fn what_would_never_be_taken_is_lost_and_counted() {
     for status in [302, 400, 401, 404, 500] {
-        let elsewhere = Collector::start();
+        let elsewhere = OtlpCollector::start();
         let location = format!("Location: {}/v1/traces\r\n", elsewhere.url());
-        let collector = Collector::with(Manner::Refuse(status, location));
+        let collector = OtlpCollector::with_behavior(CollectorBehavior::Reject(status, location));
         let (telemetry, ending) = started(OtelSettings { metrics: false, ..settings(&collector.url()) }, timing());
-        telemetry.span(span("a"));
+        telemetry.record_span(span("a"));
         until("it is lost", || lost(&telemetry, SignalKind::Traces) == 1);
-        collector.behave(Manner::Take);
-        telemetry.span(span("b"));
-        let received = collector.until("the next one is taken", |received| !received.spans.is_empty());
+        collector.set_behavior(CollectorBehavior::Accept);
+        telemetry.record_span(span("b"));
+        let received = collector.wait_until("the next one is taken", |received| !received.spans.is_empty());
         assert_eq!(received.spans[0].name, "b", "{status}");
         drop(ending);
         assert!(elsewhere.received().requests.is_empty(), "credentials are sent nowhere else");
@@ -253,13 +254,17 @@ fn what_a_collector_rejects_is_counted_and_an_answer_without_end_is_left() {
     use prost::Message as _;
     let partial = ExportTracePartialSuccess { rejected_spans: 2, error_message: "too old".to_owned() };
     let partial = ExportTraceServiceResponse { partial_success: Some(partial) }.encode_to_vec();
-    for (manner, expected) in [(Manner::Say(partial), 2), (Manner::Say(vec![0xff; 99]), 0), (Manner::Flood, 0)] {
-        let collector = Collector::with(manner.clone());
+    for (manner, expected) in [
+        (CollectorBehavior::AcceptWithBody(partial), 2),
+        (CollectorBehavior::AcceptWithBody(vec![0xff; 99]), 0),
+        (CollectorBehavior::EndlessBody, 0),
+    ] {
+        let collector = OtlpCollector::with_behavior(manner.clone());
         let (telemetry, ending) = started(OtelSettings { metrics: false, ..settings(&collector.url()) }, timing());
-        (0..3).for_each(|_| telemetry.span(span("a")));
-        collector.until("they are taken", |received| received.spans.len() == 3);
-        telemetry.span(span("b"));
-        collector.until("the next one is taken", |received| received.spans.len() == 4);
+        (0..3).for_each(|_| telemetry.record_span(span("a")));
+        collector.wait_until("they are taken", |received| received.spans.len() == 3);
+        telemetry.record_span(span("b"));
+        collector.wait_until("the next one is taken", |received| received.spans.len() == 4);
         drop(ending);
         let lost = lost(&telemetry, SignalKind::Traces);
         assert!(if expected > 0 { lost >= expected } else { lost == 0 }, "{manner:?}: {lost}");
@@ -268,18 +273,18 @@ fn what_a_collector_rejects_is_counted_and_an_answer_without_end_is_left() {
 
 #[test]
 fn who_never_answers_is_left_in_time_and_what_finds_no_room_is_counted() {
-    let collector = Collector::with(Manner::Ignore);
+    let collector = OtlpCollector::with_behavior(CollectorBehavior::Ignore);
     let settings = OtelSettings { timeout: Duration::from_millis(50), metrics: false, ..settings(&collector.url()) };
     let timing = ExportTiming { end: Duration::from_millis(10), ..timing() };
     let (telemetry, ending) = started(settings, timing);
     let begun = Instant::now();
     for _ in 0..10_000 {
-        telemetry.span(span("a"));
+        telemetry.record_span(span("a"));
     }
     assert!(begun.elapsed() < Duration::from_secs(5), "nobody waits: {:?}", begun.elapsed());
-    collector.until("it is tried again", |received| received.requests.len() >= 3);
+    collector.wait_until("it is tried again", |received| received.requests.len() >= 3);
     // One request is in flight.
-    let waiting = telemetry.lost()[0].1;
+    let waiting = telemetry.lost_items()[0].1;
     assert!((10_000 - 4096 - 512..=10_000 - 4096).contains(&waiting), "{waiting}");
     drop(ending);
     assert!(lost(&telemetry, SignalKind::Traces) >= 10_000 - 512);
@@ -292,11 +297,11 @@ fn one_that_is_gone_and_comes_back_gets_what_was_kept() {
     drop(listener);
     let settings = OtelSettings { metrics: false, ..settings(&format!("http://{address}")) };
     let (telemetry, ending) = started(settings, timing());
-    (0..700).for_each(|_| telemetry.span(span("a")));
+    (0..700).for_each(|_| telemetry.record_span(span("a")));
     // Another test may have taken the port.
     let Ok(listener) = TcpListener::bind(address) else { return };
-    let collector = Collector::on(listener, Manner::Take);
-    collector.until("all", |received| received.spans.len() == 700);
+    let collector = OtlpCollector::with_listener(listener, CollectorBehavior::Accept);
+    collector.wait_until("all", |received| received.spans.len() == 700);
     drop(ending);
     assert_eq!(lost(&telemetry, SignalKind::Traces), 0);
 }
@@ -304,17 +309,17 @@ fn one_that_is_gone_and_comes_back_gets_what_was_kept() {
 #[test]
 fn one_signal_that_is_refused_holds_up_no_other() {
     // A collector that only accepts traces responds like this.
-    let collector = Collector::with(Manner::Ignore);
+    let collector = OtlpCollector::with_behavior(CollectorBehavior::Ignore);
     let settings = OtelSettings { timeout: DEADLINE, ..settings(&collector.url()) };
     let (telemetry, ending) = started(settings, ExportTiming { end: SOON, ..timing() });
-    telemetry.span(span("a"));
-    collector.until("both wait", |received| {
+    telemetry.record_span(span("a"));
+    collector.wait_until("both wait", |received| {
         let of = |path| received.requests.iter().any(|(head, _)| head.contains(path));
         of("/v1/traces") && of("/v1/metrics")
     });
-    collector.behave(Manner::Take);
-    telemetry.record(record("a"));
-    collector.until("the log", |received| received.logs.len() == 1);
+    collector.set_behavior(CollectorBehavior::Accept);
+    telemetry.record_log_event(record("a"));
+    collector.wait_until("the log", |received| received.logs.len() == 1);
     drop(ending);
 }
 

@@ -12,62 +12,62 @@ use tokio::sync::{Notify, OwnedSemaphorePermit};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::cause;
+use crate::connection_driver::{ConnectionDriver, DriverLease, drive_while_waiting};
 use crate::connector::NegotiatedTransport;
 use crate::error::SendError;
-use crate::field::{FIELDS, HEAD};
-use crate::sockets::SocketReservation;
-use crate::upload::UploadBody;
-use crate::wire::{MeteredTransport, ReadAllowance};
-use crate::work::{ConnectionDriver, DriverLease, beside};
+use crate::error_classification;
+use crate::header_fields::{MAX_HTTP_HEAD_BYTES, MAX_RESPONSE_FIELDS};
+use crate::metered_transport::{MeteredTransport, ReadAllowance};
+use crate::socket_budget::SocketReservation;
+use crate::upload_body::UploadBody;
 
 /// Maximum number of concurrent requests on an HTTP/2 connection. If the server allows fewer, the
 /// other requests wait in the connection.
-pub(crate) const STREAMS: usize = 16;
+pub(crate) const MAX_CONCURRENT_STREAMS: usize = 16;
 /// Size of the flow-control window of a stream, in bytes: the part of a response that is received
 /// before it is read.
-const STREAM_WINDOW: u32 = 256 * 1024;
+const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 /// Size of the flow-control window of a connection, in bytes. It covers all streams, so an unread
 /// stream never blocks the others.
-const CONNECTION_WINDOW: u32 = STREAM_WINDOW * 16;
+const CONNECTION_WINDOW_BYTES: u32 = STREAM_WINDOW_BYTES * 16;
 /// Maximum size of the part of a request body that waits to be written, in bytes.
-const SEND_BUFFER: usize = 128 * 1024;
+const SEND_BUFFER_BYTES: usize = 128 * 1024;
 /// Maximum number of streams that a server can reset, or cause the client to reset, before its
 /// connection is closed. An attack resets thousands of them.
-const RESETS: usize = 64;
+const MAX_RESET_STREAMS: usize = 64;
 /// Timeout for a connection that should be idle. If it is exceeded, the connection is still sending
 /// its last request.
-const SETTLE: Duration = Duration::from_millis(50);
+const READY_TIMEOUT: Duration = Duration::from_millis(50);
 /// Maximum number of bytes that a server can send before the body of a response: its head and
 /// interim responses.
-const BEFORE_BODY: usize = 2 * HEAD;
+const MAX_PREAMBLE_BYTES: usize = 2 * MAX_HTTP_HEAD_BYTES;
 
 /// The permit of a connection within the limit of its plugin, and the reservation for its socket.
 /// Both are released on drop.
 #[derive(Debug)]
 pub(crate) struct ConnectionSlot {
     permit: Option<OwnedSemaphorePermit>,
-    room: Option<SocketReservation>,
-    changed: Arc<Notify>,
+    socket: Option<SocketReservation>,
+    released: Arc<Notify>,
 }
 
 impl ConnectionSlot {
     pub(crate) fn new(permit: OwnedSemaphorePermit, changed: Arc<Notify>) -> Self {
-        Self { permit: Some(permit), room: None, changed }
+        Self { permit: Some(permit), socket: None, released: changed }
     }
 
     /// Adds the reservation for the socket.
-    pub(crate) fn with(mut self, room: SocketReservation) -> Self {
-        self.room = Some(room);
+    pub(crate) fn with_socket(mut self, room: SocketReservation) -> Self {
+        self.socket = Some(room);
         self
     }
 }
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.room = None;
+        self.socket = None;
         self.permit = None;
-        self.changed.notify_waiters();
+        self.released.notify_waiters();
     }
 }
 
@@ -115,9 +115,11 @@ impl RequestSender {
     }
 
     /// Waits briefly, and returns whether the connection accepts a request.
-    pub(crate) async fn ready(&mut self, loan: Option<&DriverLease>) -> bool {
+    pub(crate) async fn wait_until_ready(&mut self, loan: Option<&DriverLease>) -> bool {
         match self {
-            Self::Http1(sender) => matches!(timeout(SETTLE, beside(loan, sender.ready())).await, Ok(Ok(()))),
+            Self::Http1(sender) => {
+                matches!(timeout(READY_TIMEOUT, drive_while_waiting(loan, sender.ready())).await, Ok(Ok(())))
+            }
             Self::Http2(sender) => sender.is_ready(),
         }
     }
@@ -140,7 +142,7 @@ pub(crate) struct HttpConnection {
     pub(crate) allowance: ReadAllowance,
     /// The future that must be polled for the connection to make progress. It ends with the
     /// connection.
-    pub(crate) work: Arc<ConnectionDriver>,
+    pub(crate) driver: Arc<ConnectionDriver>,
 }
 
 /// Performs the HTTP handshake on a transport.
@@ -150,40 +152,40 @@ pub(crate) async fn establish(
 ) -> Result<HttpConnection, SendError> {
     let allowance = ReadAllowance::unlimited();
     let io = TokioIo::new(MeteredTransport::new(connected.transport, allowance.clone()));
-    let failed = |error: hyper::Error| cause::of_hyper(&error, false);
+    let failed = |error: hyper::Error| error_classification::classify_hyper(&error, false);
     if connected.http2 {
         let (sender, connection) = http2::Builder::new(tasks.clone())
             .adaptive_window(false)
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW)
-            .max_header_list_size(u32::try_from(HEAD).unwrap_or(u32::MAX))
-            .max_send_buf_size(SEND_BUFFER)
-            .initial_max_send_streams(STREAMS)
-            .max_pending_accept_reset_streams(RESETS)
-            .max_local_error_reset_streams(RESETS)
+            .initial_stream_window_size(STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+            .max_header_list_size(u32::try_from(MAX_HTTP_HEAD_BYTES).unwrap_or(u32::MAX))
+            .max_send_buf_size(SEND_BUFFER_BYTES)
+            .initial_max_send_streams(MAX_CONCURRENT_STREAMS)
+            .max_pending_accept_reset_streams(MAX_RESET_STREAMS)
+            .max_local_error_reset_streams(MAX_RESET_STREAMS)
             .handshake(io)
             .await
             .map_err(failed)?;
         // Requests also receive the error.
         let work = ConnectionDriver::new(async { drop(connection.await) });
-        Ok(HttpConnection { sender: RequestSender::Http2(sender), allowance, work })
+        Ok(HttpConnection { sender: RequestSender::Http2(sender), allowance, driver: work })
     } else {
         let (sender, connection) = http1::Builder::new()
-            .max_headers(FIELDS)
-            .max_header_size(HEAD)
-            .max_buf_size(HEAD)
+            .max_headers(MAX_RESPONSE_FIELDS)
+            .max_header_size(MAX_HTTP_HEAD_BYTES)
+            .max_buf_size(MAX_HTTP_HEAD_BYTES)
             .handshake(io)
             .await
             .map_err(failed)?;
         let work = ConnectionDriver::new(async { drop(connection.await) });
-        Ok(HttpConnection { sender: RequestSender::Http1(sender), allowance, work })
+        Ok(HttpConnection { sender: RequestSender::Http1(sender), allowance, driver: work })
     }
 }
 
 /// Limits the bytes before the body of the next response. HTTP/2 interleaves several responses, and
 /// limits each head itself.
-pub(crate) fn expect_head(sender: &RequestSender, allowance: &ReadAllowance) {
+pub(crate) fn limit_head(sender: &RequestSender, allowance: &ReadAllowance) {
     if !sender.is_http2() {
-        allowance.set(BEFORE_BODY);
+        allowance.set(MAX_PREAMBLE_BYTES);
     }
 }

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use rustls::ClientConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout_at};
-use toolbay_policy::{NormalizedHost, UrlOrigin, UrlScheme, choose};
+use toolbay_policy::{NormalizedHost, UrlOrigin, UrlScheme, filter_addresses};
 use url::Url;
 
-use crate::dial::{check, dial};
+use crate::dial::{check_peer, dial};
 use crate::error::SendError;
-use crate::lookups::{LookupLimiter, PluginLookups};
+use crate::lookup_limiter::{LookupLimiter, PluginLookups};
+use crate::name_resolver::NameResolver;
 use crate::proxy::ProxySettings;
-use crate::resolve::NameResolver;
-use crate::sockets::SocketBudget;
-use crate::{roots, tls};
+use crate::socket_budget::SocketBudget;
+use crate::{root_certificates, tls};
 
 /// Options for outgoing connections of a server. `Debug` does not show the URL of the proxy, which
 /// can contain a password.
@@ -41,7 +41,7 @@ impl ConnectorOptions {
     /// Returns the same errors as [`HttpConnector::new`].
     pub fn check(&self) -> Result<(), String> {
         self.proxy.as_ref().map(ProxySettings::parse).transpose()?;
-        roots::check(&self.extra_ca)
+        root_certificates::check(&self.extra_ca)
     }
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct NegotiatedTransport {
 
 impl HttpConnector {
     /// Creates a connector and reads the certificates. This blocks, and happens once. All plugins
-    /// together have at most `sockets` sockets, and at least one.
+    /// together have at most `socket_budget` sockets, and at least one.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl HttpConnector {
         sockets: usize,
     ) -> Result<Arc<Self>, String> {
         let proxy = options.proxy.as_ref().map(ProxySettings::parse).transpose()?;
-        let tls = tls::config(roots::load(&options.extra_ca)?)?;
+        let tls = tls::client_config(root_certificates::load(&options.extra_ca)?)?;
         Ok(Arc::new(Self { tls, lookups: LookupLimiter::new(resolver), proxy, sockets: SocketBudget::new(sockets) }))
     }
 
@@ -108,44 +108,46 @@ impl HttpConnector {
     ) -> Result<NegotiatedTransport, SendError> {
         let stream = if let Some(proxy) = &self.proxy {
             if let NormalizedHost::Ip(address) = origin.host {
-                choose(&[address], opened).map_err(SendError::Addresses)?;
+                filter_addresses(&[address], opened).map_err(SendError::AddressesRefused)?;
             }
             let addresses = match &proxy.host {
                 NormalizedHost::Ip(address) => vec![*address],
                 NormalizedHost::Name(name) => {
-                    within(until, SendError::ResolveTimeout, self.lookups.resolve(name, None)).await?
+                    run_until(until, SendError::ResolveTimeout, self.lookups.resolve(name, None)).await?
                 }
             };
-            let stream = within(until, SendError::ConnectTimeout, dial(&addresses, proxy.port, &self.sockets)).await?;
+            let stream =
+                run_until(until, SendError::ConnectTimeout, dial(&addresses, proxy.port, &self.sockets)).await?;
             if origin.scheme == UrlScheme::Http {
                 stream
             } else {
-                within(until, SendError::ConnectTimeout, proxy.tunnel(stream, origin)).await?
+                run_until(until, SendError::ConnectTimeout, proxy.tunnel(stream, origin)).await?
             }
         } else {
             let addresses = match &origin.host {
                 NormalizedHost::Ip(address) => vec![*address],
                 NormalizedHost::Name(name) => {
                     let lookup = self.lookups.resolve(name, Some(places));
-                    within(until, SendError::ResolveTimeout, lookup).await?
+                    run_until(until, SendError::ResolveTimeout, lookup).await?
                 }
             };
-            let addresses = choose(&addresses, opened).map_err(SendError::Addresses)?;
-            let stream = within(until, SendError::ConnectTimeout, dial(&addresses, origin.port, &self.sockets)).await?;
-            check(&stream, opened)?;
+            let addresses = filter_addresses(&addresses, opened).map_err(SendError::AddressesRefused)?;
+            let stream =
+                run_until(until, SendError::ConnectTimeout, dial(&addresses, origin.port, &self.sockets)).await?;
+            check_peer(&stream, opened)?;
             stream
         };
         if origin.scheme == UrlScheme::Http {
             return Ok(NegotiatedTransport { transport: Box::new(stream), http2: false });
         }
         let handshake = tls::handshake(self.tls.clone(), &origin.host, stream);
-        let (stream, http2) = within(until, SendError::ConnectTimeout, handshake).await?;
+        let (stream, http2) = run_until(until, SendError::ConnectTimeout, handshake).await?;
         Ok(NegotiatedTransport { transport: Box::new(stream), http2 })
     }
 }
 
 /// Returns the result of `step`, or the error `late` if it does not finish by `until`.
-pub(crate) async fn within<T>(
+pub(crate) async fn run_until<T>(
     until: Instant,
     late: SendError,
     step: impl Future<Output = Result<T, SendError>>,

@@ -3,7 +3,7 @@
 use thiserror::Error;
 use toolbay_policy::{AddressesRefused, DenialReason};
 
-use crate::meter::ExceededLimit;
+use crate::request_meter::ExceededLimit;
 
 /// The reason why a request has no response, or why the body of the response ended early.
 ///
@@ -37,11 +37,11 @@ pub enum SendError {
         ExceededLimit::Requests => "This call has sent as many HTTP requests as it may.",
         ExceededLimit::Bytes => "The HTTP requests of this call have sent and received as many bytes as they may.",
     })]
-    Meter(ExceededLimit),
+    LimitExceeded(ExceededLimit),
 
     /// Every address of the host was refused. `destination-IP-prohibited`.
     #[error("This tool may not connect to the address of this host.")]
-    Addresses(AddressesRefused),
+    AddressesRefused(AddressesRefused),
     /// The name has no address. `destination-not-found`.
     #[error("The host was not found: its name has no address.")]
     NoAddress,
@@ -85,10 +85,10 @@ pub enum SendError {
     CertificateNotYetValid(String),
     /// The certificate is for other names. `TLS-certificate-error`.
     #[error("The certificate of the host is for another name.")]
-    CertificateName(String),
+    CertificateNameMismatch(String),
     /// The certificate is invalid for another reason. `TLS-certificate-error`.
     #[error("The certificate of the host is not valid.")]
-    Certificate(String),
+    CertificateInvalid(String),
     /// The host ended TLS with an alert. `TLS-alert-received`.
     #[error("The host ended the TLS connection with the alert {name} ({id}).")]
     TlsAlert {
@@ -128,7 +128,7 @@ pub enum SendError {
 
 impl From<ExceededLimit> for SendError {
     fn from(which: ExceededLimit) -> Self {
-        Self::Meter(which)
+        Self::LimitExceeded(which)
     }
 }
 
@@ -137,12 +137,12 @@ impl SendError {
     /// small fixed set.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::Denied(_) | Self::HostHeader | Self::Meter(ExceededLimit::Requests) => "HTTP-request-denied",
+            Self::Denied(_) | Self::HostHeader | Self::LimitExceeded(ExceededLimit::Requests) => "HTTP-request-denied",
             Self::RequestHeadTooLarge => "HTTP-request-header-section-size",
             Self::ContentLength | Self::RequestBodyLength(_) => "HTTP-request-body-size",
             Self::RequestBody(_) => "internal-error",
-            Self::Meter(ExceededLimit::Bytes) => "HTTP-response-body-size",
-            Self::Addresses(_) => "destination-IP-prohibited",
+            Self::LimitExceeded(ExceededLimit::Bytes) => "HTTP-response-body-size",
+            Self::AddressesRefused(_) => "destination-IP-prohibited",
             Self::NoAddress => "destination-not-found",
             Self::Resolve(_) => "DNS-error",
             Self::ResolveTimeout => "DNS-timeout",
@@ -153,8 +153,8 @@ impl SendError {
             Self::CertificateUntrusted(_)
             | Self::CertificateExpired(_)
             | Self::CertificateNotYetValid(_)
-            | Self::CertificateName(_)
-            | Self::Certificate(_) => "TLS-certificate-error",
+            | Self::CertificateNameMismatch(_)
+            | Self::CertificateInvalid(_) => "TLS-certificate-error",
             Self::TlsAlert { .. } => "TLS-alert-received",
             Self::Tls(_) => "TLS-protocol-error",
             Self::FirstByteTimeout | Self::BetweenBytesTimeout => "connection-read-timeout",
@@ -171,7 +171,7 @@ impl SendError {
     pub fn details(&self) -> Option<String> {
         match self {
             Self::Denied(denied) => denied.remedy().map(|remedy| format!("to allow it: {remedy}")),
-            Self::Addresses(refused) => {
+            Self::AddressesRefused(refused) => {
                 let addresses: Vec<String> =
                     refused.addresses().iter().map(|(address, why)| format!("{address} is {why}")).collect();
                 let remedy = refused.remedy().map(|remedy| format!("; to allow it: {remedy}")).unwrap_or_default();
@@ -184,8 +184,8 @@ impl SendError {
             | Self::CertificateUntrusted(details)
             | Self::CertificateExpired(details)
             | Self::CertificateNotYetValid(details)
-            | Self::CertificateName(details)
-            | Self::Certificate(details)
+            | Self::CertificateNameMismatch(details)
+            | Self::CertificateInvalid(details)
             | Self::Tls(details)
             | Self::Reset(details)
             | Self::Protocol(details)
@@ -201,7 +201,7 @@ impl SendError {
             | Self::RequestHeadTooLarge
             | Self::ContentLength
             | Self::RequestBodyLength(_)
-            | Self::Meter(_)
+            | Self::LimitExceeded(_)
             | Self::NoAddress
             | Self::ResolveTimeout
             | Self::NoConnection

@@ -23,43 +23,43 @@
 //!
 //! This crate does not depend on wasmtime, MCP or configuration files.
 
-mod cause;
+mod authorized_request;
 mod connection;
+mod connection_driver;
 mod connector;
 mod deadline;
 mod dial;
 mod error;
-mod exchange;
-mod field;
-mod hosts;
-mod lookups;
-mod meter;
-mod outlet;
-mod partition;
+mod error_classification;
+mod header_fields;
+mod hosts_file;
+mod lookup_limiter;
+mod metered_transport;
+mod name_resolver;
+mod plugin_client;
 mod pool;
+mod pool_partition;
 mod proxy;
-mod received;
-mod request;
-mod resolve;
-mod roots;
-mod sockets;
-mod timeouts;
+mod request_meter;
+mod request_timeouts;
+mod response_body;
+mod root_certificates;
+mod socket_budget;
 mod tls;
-mod upload;
-mod wire;
-mod work;
+mod upload_body;
+mod upload_state;
 
+pub use self::authorized_request::policy_request;
 pub use self::connector::{ConnectorOptions, HttpConnector};
 pub use self::error::SendError;
-pub use self::lookups::{LookupLimiter, PluginLookups};
-pub use self::meter::{ExceededLimit, RequestMeter};
-pub use self::outlet::PluginClient;
-pub use self::partition::PoolPartition;
-pub use self::received::ResponseBody;
-pub use self::request::asked;
-pub use self::resolve::{NameResolver, SystemResolver};
-pub use self::roots::load as roots;
-pub use self::timeouts::RequestTimeouts;
+pub use self::lookup_limiter::{LookupLimiter, PluginLookups};
+pub use self::name_resolver::{NameResolver, SystemResolver};
+pub use self::plugin_client::PluginClient;
+pub use self::pool_partition::PoolPartition;
+pub use self::request_meter::{ExceededLimit, RequestMeter};
+pub use self::request_timeouts::RequestTimeouts;
+pub use self::response_body::ResponseBody;
+pub use self::root_certificates::load as roots;
 
 #[cfg(test)]
 mod tests;

@@ -11,18 +11,18 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use toolbay_policy::UrlOrigin;
 
-use crate::connection::{ConnectionSlot, ConnectionTasks, HttpConnection, RequestSender, STREAMS};
+use crate::connection::{ConnectionSlot, ConnectionTasks, HttpConnection, MAX_CONCURRENT_STREAMS, RequestSender};
+use crate::connection_driver::{ConnectionDriver, DriverLease, DriverTask};
 use crate::error::SendError;
-use crate::exchange::UploadState;
-use crate::partition::PoolPartition;
-use crate::sockets::IdleSocketHolder;
-use crate::upload::UploadBody;
-use crate::wire::ReadAllowance;
-use crate::work::{ConnectionDriver, DriverLease, DriverTask};
+use crate::metered_transport::ReadAllowance;
+use crate::pool_partition::PoolPartition;
+use crate::socket_budget::IdleSocketHolder;
+use crate::upload_body::UploadBody;
+use crate::upload_state::UploadState;
 
 /// Time after which an idle connection is closed. Many servers close theirs after a minute, and a
 /// request fails if the server closes the connection at the same time.
-pub(crate) const IDLE: Duration = Duration::from_secs(30);
+pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The key of a connection. Only requests with the same key reuse it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub(crate) struct ConnectionPool {
 #[derive(Default)]
 struct PoolState {
     connections: Vec<PooledConnection>,
-    next: u64,
+    next_id: u64,
 }
 
 struct PooledConnection {
@@ -64,28 +64,28 @@ struct PooledConnection {
 enum ConnectionState {
     /// One request at a time takes the sender and drives the connection.
     Http1(Option<http1::SendRequest<UploadBody>>, Arc<ConnectionDriver>),
-    /// The sender, and the number of requests that use it, at most [`STREAMS`].
+    /// The sender, and the number of requests that use it, at most [`MAX_CONCURRENT_STREAMS`].
     Http2(http2::SendRequest<UploadBody>, usize),
 }
 
 /// The result of a checkout.
 pub(crate) enum PoolCheckout {
     /// An existing connection.
-    Lease(ConnectionLease),
+    Existing(ConnectionLease),
     /// A slot for a new connection.
-    Room(ConnectionSlot),
+    NewSlot(ConnectionSlot),
 }
 
 impl ConnectionPool {
     /// Creates a pool of at most this many connections, and at least one. Each is closed after
-    /// [`IDLE`] without a request. All of them end with `close`.
+    /// [`IDLE_TIMEOUT`] without a request. All of them end with `close`.
     pub(crate) fn new(connections: usize, close: CancellationToken) -> Arc<Self> {
         Arc::new(Self {
             kept: Mutex::default(),
             room: Arc::new(Semaphore::new(connections.clamp(1, Semaphore::MAX_PERMITS))),
             changed: Arc::default(),
             turn: tokio::sync::Mutex::default(),
-            idle: IDLE,
+            idle: IDLE_TIMEOUT,
             close,
         })
     }
@@ -95,9 +95,9 @@ impl ConnectionPool {
     }
 
     /// Returns a connection for the key, or a slot for a new one. Waits until one is available.
-    pub(crate) async fn get(self: &Arc<Self>, key: &PoolKey) -> PoolCheckout {
+    pub(crate) async fn checkout(self: &Arc<Self>, key: &PoolKey) -> PoolCheckout {
         if let Some(lease) = self.reuse(key).await {
-            return PoolCheckout::Lease(lease);
+            return PoolCheckout::Existing(lease);
         }
         let _turn = self.turn.lock().await;
         loop {
@@ -106,10 +106,10 @@ impl ConnectionPool {
             // Changes after this point are not missed.
             changed.as_mut().enable();
             if let Some(lease) = self.reuse(key).await {
-                return PoolCheckout::Lease(lease);
+                return PoolCheckout::Existing(lease);
             }
             if let Ok(permit) = self.room.clone().try_acquire_owned() {
-                return PoolCheckout::Room(ConnectionSlot::new(permit, self.changed.clone()));
+                return PoolCheckout::NewSlot(ConnectionSlot::new(permit, self.changed.clone()));
             }
             self.close_oldest_idle();
             changed.await;
@@ -123,13 +123,13 @@ impl ConnectionPool {
         established: HttpConnection,
         tasks: &ConnectionTasks,
     ) -> ConnectionLease {
-        let HttpConnection { sender, allowance, work } = established;
+        let HttpConnection { sender, allowance, driver: work } = established;
         let close = tasks.close.clone();
         let mut kept = self.lock();
-        let id = kept.next;
-        kept.next += 1;
+        let id = kept.next_id;
+        kept.next_id += 1;
         let (state, loan) = match &sender {
-            RequestSender::Http1(_) => (ConnectionState::Http1(None, Arc::clone(&work)), Some(work.lend())),
+            RequestSender::Http1(_) => (ConnectionState::Http1(None, Arc::clone(&work)), Some(work.lease())),
             RequestSender::Http2(sender) => (ConnectionState::Http2(sender.clone(), 1), None),
         };
         kept.connections.push(PooledConnection {
@@ -147,7 +147,7 @@ impl ConnectionPool {
             pool: self.clone(),
             id,
             sender: Some(sender),
-            loan,
+            driver: loan,
             allowance,
             close,
             reused: false,
@@ -158,7 +158,7 @@ impl ConnectionPool {
     /// Returns a connection for the key that accepts a request now. Closes those that are broken.
     async fn reuse(self: &Arc<Self>, key: &PoolKey) -> Option<ConnectionLease> {
         loop {
-            let mut lease = self.take(key)?;
+            let mut lease = self.lease_existing(key)?;
             if lease.is_ready().await {
                 return Some(lease);
             }
@@ -167,7 +167,7 @@ impl ConnectionPool {
     }
 
     /// Takes a connection for the key that appears to be usable.
-    fn take(self: &Arc<Self>, key: &PoolKey) -> Option<ConnectionLease> {
+    fn lease_existing(self: &Arc<Self>, key: &PoolKey) -> Option<ConnectionLease> {
         let mut kept = self.lock();
         // The most recently used connection is the least likely to have been closed by its server.
         for connection in kept.connections.iter_mut().rev() {
@@ -176,10 +176,10 @@ impl ConnectionPool {
             }
             let taken = match &mut connection.state {
                 ConnectionState::Http1(sender, work) => {
-                    sender.take().map(|sender| (RequestSender::Http1(sender), Some(work.lend())))
+                    sender.take().map(|sender| (RequestSender::Http1(sender), Some(work.lease())))
                 }
                 ConnectionState::Http2(sender, streams) => {
-                    let free = *streams < STREAMS && sender.is_ready();
+                    let free = *streams < MAX_CONCURRENT_STREAMS && sender.is_ready();
                     free.then(|| {
                         *streams += 1;
                         (RequestSender::Http2(sender.clone()), None)
@@ -192,7 +192,7 @@ impl ConnectionPool {
                     pool: self.clone(),
                     id: connection.id,
                     sender: Some(sender),
-                    loan,
+                    driver: loan,
                     allowance: connection.allowance.clone(),
                     close: connection.close.clone(),
                     reused: true,
@@ -204,7 +204,7 @@ impl ConnectionPool {
     }
 
     /// Returns a leased connection to the pool, or closes it.
-    fn give_back(&self, id: u64, sender: Option<RequestSender>, complete: bool) {
+    fn release(&self, id: u64, sender: Option<RequestSender>, complete: bool) {
         let mut kept = self.lock();
         let Some(index) = kept.connections.iter().position(|connection| connection.id == id) else { return };
         let Some(connection) = kept.connections.get_mut(index) else { return };
@@ -311,7 +311,7 @@ async fn drive(work: DriverTask, ended: CancellationToken, pool: Weak<Connection
     let mut look = Instant::now() + pool.upgrade().map_or(Duration::ZERO, |pool| pool.idle);
     loop {
         tokio::select! {
-            () = poll_fn(|context| work.0.poll_own(context)) => break,
+            () = poll_fn(|context| work.0.poll_as_owner(context)) => break,
             () = sleep_until(look) => match pool.upgrade().and_then(|pool| pool.expire(id)) {
                 Some(at) => look = at,
                 None => break,
@@ -333,7 +333,7 @@ pub(crate) struct ConnectionLease {
     sender: Option<RequestSender>,
     /// The driver of a connection that serves no other request. It is released before the sender,
     /// because the next lease borrows it.
-    loan: Option<DriverLease>,
+    driver: Option<DriverLease>,
     allowance: ReadAllowance,
     close: CancellationToken,
     /// True if another request used the connection before.
@@ -344,7 +344,7 @@ pub(crate) struct ConnectionLease {
 impl ConnectionLease {
     async fn is_ready(&mut self) -> bool {
         match &mut self.sender {
-            Some(sender) => sender.ready(self.loan.as_ref()).await,
+            Some(sender) => sender.wait_until_ready(self.driver.as_ref()).await,
             None => false,
         }
     }
@@ -352,24 +352,24 @@ impl ConnectionLease {
     /// Returns the parts of the connection.
     pub(crate) fn sender(&mut self) -> Result<(&mut RequestSender, &ReadAllowance, Option<&DriverLease>), SendError> {
         let gone = || SendError::Reset("the connection was given back".to_owned());
-        Ok((self.sender.as_mut().ok_or_else(gone)?, &self.allowance, self.loan.as_ref()))
+        Ok((self.sender.as_mut().ok_or_else(gone)?, &self.allowance, self.driver.as_ref()))
     }
 
     /// Drives the connection as far as possible, if this request has its driver.
-    pub(crate) fn advance(&self, context: &mut Context<'_>) {
-        if let Some(loan) = &self.loan {
-            loan.advance(context);
+    pub(crate) fn poll_driver(&self, context: &mut Context<'_>) {
+        if let Some(loan) = &self.driver {
+            loan.poll_driver(context);
         }
     }
 
     /// Returns the driver to the connection's task, because this request now waits for something
     /// else.
-    pub(crate) fn give_work_back(&mut self) {
-        self.loan = None;
+    pub(crate) fn release_driver(&mut self) {
+        self.driver = None;
     }
 
     /// Returns whether the connection was closed locally.
-    pub(crate) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed_locally(&self) -> bool {
         self.close.is_cancelled()
     }
 
@@ -384,8 +384,8 @@ impl ConnectionLease {
 /// response is still in transit.
 impl Drop for ConnectionLease {
     fn drop(&mut self) {
-        self.give_work_back();
+        self.release_driver();
         let sender = self.sender.take();
-        self.pool.give_back(self.id, sender, self.complete);
+        self.pool.release(self.id, sender, self.complete);
     }
 }

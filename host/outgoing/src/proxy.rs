@@ -12,7 +12,7 @@ use toolbay_policy::{NormalizedHost, UrlOrigin};
 use url::Url;
 
 use crate::error::SendError;
-use crate::field::HEAD;
+use crate::header_fields::MAX_HTTP_HEAD_BYTES;
 
 /// The proxy for all requests.
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ impl ProxySettings {
             request.headers_mut().insert(header::PROXY_AUTHORIZATION, authorization.clone());
         }
         let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
-            .max_buf_size(HEAD)
+            .max_buf_size(MAX_HTTP_HEAD_BYTES)
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|_| none())?;

@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{Ipv4Net, Ipv6Net};
 
-use crate::network::AddressRange;
+use crate::address_range::AddressRange;
 
 /// IPv4 networks whose addresses are refused, with the reason. The first network that contains the
 /// address applies.
@@ -63,7 +63,7 @@ const REFUSED_V6: [(Ipv6Net, &str); 19] = [
 
 /// All global unicast addresses that IANA allocates.
 const GLOBAL_V6: Ipv6Net = v6(0x2000 << 112, 3);
-const OUTSIDE: &str = "outside of the global addresses (2000::/3)";
+const NOT_GLOBAL_REASON: &str = "outside of the global addresses (2000::/3)";
 
 const fn v4([a, b, c, d]: [u8; 4], prefix: u8) -> Ipv4Net {
     Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix)
@@ -88,7 +88,7 @@ const fn v6(bits: u128, prefix: u8) -> Ipv6Net {
 ///   checked, under any prefix.
 /// - In `64:ff9b:1::/48`, each operator chooses the position of the IPv4 address (RFC 8215). An
 ///   operator who opens this network opens every address that the translator reaches.
-pub fn refusal(address: IpAddr, opened: &[AddressRange]) -> Option<&'static str> {
+pub fn refusal_reason(address: IpAddr, opened: &[AddressRange]) -> Option<&'static str> {
     let address = address.to_canonical();
     let own = match address {
         _ if opened.iter().any(|network| network.contains(address)) => None,
@@ -97,40 +97,40 @@ pub fn refusal(address: IpAddr, opened: &[AddressRange]) -> Option<&'static str>
             .iter()
             .find(|(network, _)| network.contains(&v6))
             .map(|(_, why)| *why)
-            .or_else(|| (!GLOBAL_V6.contains(&v6)).then_some(OUTSIDE)),
+            .or_else(|| (!GLOBAL_V6.contains(&v6)).then_some(NOT_GLOBAL_REASON)),
     };
-    own.or_else(|| embedded(address).find_map(|v4| refusal(IpAddr::V4(v4), opened)))
+    own.or_else(|| embedded_ipv4(address).find_map(|v4| refusal_reason(IpAddr::V4(v4), opened)))
 }
 
 /// Returns the entries of `network_private` that open the address. The list is empty if the address
 /// is open without them.
-pub(crate) fn openings(address: IpAddr) -> Vec<AddressRange> {
+pub(crate) fn private_ranges_for(address: IpAddr) -> Vec<AddressRange> {
     let address = address.to_canonical();
-    let ways = std::iter::once(address).chain(embedded(address).map(IpAddr::V4));
-    ways.filter(|address| refusal(*address, &[]).is_some()).map(AddressRange::from).collect()
+    let ways = std::iter::once(address).chain(embedded_ipv4(address).map(IpAddr::V4));
+    ways.filter(|address| refusal_reason(*address, &[]).is_some()).map(AddressRange::from).collect()
 }
 
 /// Returns the IPv4 addresses to which, or through which, a packet for this address would be sent.
-fn embedded(address: IpAddr) -> impl Iterator<Item = Ipv4Addr> {
+fn embedded_ipv4(address: IpAddr) -> impl Iterator<Item = Ipv4Addr> {
     let IpAddr::V6(address) = address else { return [None, None].into_iter().flatten() };
     let found = match address.segments() {
         // The unspecified and loopback addresses have the prefix of IPv4-compatible addresses, but
         // are not IPv4-compatible.
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => [None, None],
         [0, 0, 0, 0, 0 | 0xffff, 0, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
-            [Some(joined(high, low)), None]
+            [Some(ipv4_from_halves(high, low)), None]
         }
         // The server, and the client with all bits inverted (RFC 4380, section 4).
-        [0x2001, 0, a, b, _, _, c, d] => [Some(joined(a, b)), Some(joined(!c, !d))],
+        [0x2001, 0, a, b, _, _, c, d] => [Some(ipv4_from_halves(a, b)), Some(ipv4_from_halves(!c, !d))],
         // ISATAP (RFC 5214, section 6.1).
-        [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => [Some(joined(high, low)), None],
+        [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => [Some(ipv4_from_halves(high, low)), None],
         _ => [None, None],
     };
     found.into_iter().flatten()
 }
 
 /// Returns the IPv4 address with these halves.
-fn joined(high: u16, low: u16) -> Ipv4Addr {
+fn ipv4_from_halves(high: u16, low: u16) -> Ipv4Addr {
     Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low))
 }
 

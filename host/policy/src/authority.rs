@@ -1,14 +1,14 @@
 //! Splitting and parsing of authorities, `host[:port]`.
 
-use crate::host::{AUTHORITY, NormalizedHost};
-use crate::malformed::AuthorityError;
+use crate::authority_error::AuthorityError;
+use crate::host::{MAX_AUTHORITY_BYTES, NormalizedHost};
 
 /// Splits an authority into the host and the port as they are written. A port without digits
 /// (`host:`) is `Some("")`.
 ///
 /// Both rules and requests use this function, so they always agree on the end of the host.
-pub(crate) fn split(text: &str) -> Result<(&str, Option<&str>), AuthorityError> {
-    if text.len() > AUTHORITY {
+pub(crate) fn split_host_port(text: &str) -> Result<(&str, Option<&str>), AuthorityError> {
+    if text.len() > MAX_AUTHORITY_BYTES {
         return Err(AuthorityError::Length);
     }
     // Delimiters are checked first: in `allowed.com\@evil.com`, one parser would find the first
@@ -50,14 +50,14 @@ pub(crate) fn split(text: &str) -> Result<(&str, Option<&str>), AuthorityError> 
 
 /// Parses the host and the port of a request. As in the URL standard, leading zeros of a port have
 /// no meaning, and `host:` has the default port, `None`.
-pub(crate) fn parse(text: &str) -> Result<(NormalizedHost, Option<u16>), AuthorityError> {
-    let (host, port) = split(text)?;
-    let port = port.filter(|port| !port.is_empty()).map(number).transpose()?;
+pub(crate) fn parse_host_port(text: &str) -> Result<(NormalizedHost, Option<u16>), AuthorityError> {
+    let (host, port) = split_host_port(text)?;
+    let port = port.filter(|port| !port.is_empty()).map(parse_port).transpose()?;
     Ok((NormalizedHost::parse(host)?, port))
 }
 
 /// Parses a decimal port: 1 to 65535.
-pub(crate) fn number(digits: &str) -> Result<u16, AuthorityError> {
+pub(crate) fn parse_port(digits: &str) -> Result<u16, AuthorityError> {
     match digits.parse() {
         Ok(port) if port > 0 => Ok(port),
         _ => Err(AuthorityError::Port),

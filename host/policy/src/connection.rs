@@ -2,7 +2,7 @@
 
 use std::net::Ipv6Addr;
 
-use crate::denied::DenialReason;
+use crate::denial_reason::DenialReason;
 use crate::host::NormalizedHost;
 use crate::tcp_rule::TcpRule;
 
@@ -65,7 +65,7 @@ impl TcpRequest<'_> {
 /// # Errors
 ///
 /// The name is malformed, or no rule covers it.
-pub fn resolvable(name: &str, rules: &[TcpRule]) -> Result<NormalizedHost, DenialReason> {
+pub fn check_lookup(name: &str, rules: &[TcpRule]) -> Result<NormalizedHost, DenialReason> {
     if let Ok(address) = name.parse::<Ipv6Addr>() {
         return Ok(NormalizedHost::Ip(address.into()));
     }
@@ -94,13 +94,13 @@ mod tests {
             ("db.internal%2e", "Authority"),
             ("", "Authority"),
         ] {
-            let verdict = match resolvable(name, &rules) {
+            let verdict = match check_lookup(name, &rules) {
                 Ok(host) => host.to_string(),
                 Err(denied) => format!("{denied:?}").split('(').next().unwrap().to_owned(),
             };
             assert_eq!(verdict, expected, "{name}");
         }
-        let denied = resolvable("evil.example", &rules).unwrap_err();
+        let denied = check_lookup("evil.example", &rules).unwrap_err();
         assert_eq!(denied.to_string(), "evil.example is not among the hosts that this tool may connect to.");
         assert_eq!(denied.remedy().unwrap(), "tcp = [\"evil.example:PORT\"]");
     }

@@ -3,15 +3,15 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use crate::malformed::AuthorityError;
+use crate::authority_error::AuthorityError;
 
 /// Maximum size of an authority, in bytes: enough for a name of 253 bytes. Longer texts are
 /// rejected before they are parsed.
-pub(crate) const AUTHORITY: usize = 255;
+pub(crate) const MAX_AUTHORITY_BYTES: usize = 255;
 /// Maximum size of a name in bytes, without a trailing dot (RFC 1035, section 2.3.4, as text).
-const NAME: usize = 253;
+const MAX_HOST_NAME_BYTES: usize = 253;
 /// Maximum size of a label, in bytes (RFC 1035, section 2.3.4).
-const LABEL: usize = 63;
+const MAX_LABEL_BYTES: usize = 63;
 
 /// A host, normalised as the [URL standard](https://url.spec.whatwg.org/#host-parsing) does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -37,7 +37,7 @@ impl NormalizedHost {
         if text.is_empty() {
             return Err(AuthorityError::Empty);
         }
-        if text.len() > AUTHORITY {
+        if text.len() > MAX_AUTHORITY_BYTES {
             return Err(AuthorityError::Length);
         }
         // The URL parser would decode it.
@@ -45,7 +45,7 @@ impl NormalizedHost {
             return Err(AuthorityError::Percent);
         }
         match url::Host::parse(text) {
-            Ok(url::Host::Domain(ascii)) => name(text, ascii),
+            Ok(url::Host::Domain(ascii)) => normalize_name(text, ascii),
             // A URL parser accepts `１２７.0.0.1` as an address. No honest client sends this.
             Ok(url::Host::Ipv4(_)) if !text.is_ascii() => Err(AuthorityError::Address),
             Ok(url::Host::Ipv4(address)) => Ok(Self::Ip(address.into())),
@@ -60,7 +60,7 @@ impl NormalizedHost {
 }
 
 /// Returns the normalised name for `written`. `ascii` is the result of IDNA processing.
-fn name(written: &str, mut ascii: String) -> Result<NormalizedHost, AuthorityError> {
+fn normalize_name(written: &str, mut ascii: String) -> Result<NormalizedHost, AuthorityError> {
     let dots = |text: &str| text.bytes().filter(|byte| *byte == b'.').count();
     // IDNA maps several characters to a dot: `evil。com` looks like one label to a reader, but DNS
     // finds two.
@@ -70,14 +70,14 @@ fn name(written: &str, mut ascii: String) -> Result<NormalizedHost, AuthorityErr
     if ascii.ends_with('.') {
         ascii.pop();
     }
-    if ascii.len() > NAME {
+    if ascii.len() > MAX_HOST_NAME_BYTES {
         return Err(AuthorityError::NameLength);
     }
     for label in ascii.split('.') {
         if label.is_empty() {
             return Err(AuthorityError::EmptyLabel);
         }
-        if label.len() > LABEL {
+        if label.len() > MAX_LABEL_BYTES {
             return Err(AuthorityError::LabelLength);
         }
         // The URL standard allows `*`, `!`, `"` and others. They cause problems in DNS resolvers

@@ -9,11 +9,11 @@ use crate::host::NormalizedHost;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HostPattern {
     /// Only this host. An IP literal covers only the same IP literal.
-    One(NormalizedHost),
+    Exact(NormalizedHost),
     /// `*.example.org`: every name with at least one more label in front, such as `a.example.org`
     /// and `a.b.example.org`. It never covers an IP literal, or `example.org` itself, which needs a
     /// separate entry.
-    Below(String),
+    Subdomains(String),
 }
 
 impl HostPattern {
@@ -29,38 +29,38 @@ impl HostPattern {
             return Err("would allow every host; list the hosts, such as api.example.com or *.example.com".to_owned());
         }
         let Some(below) = text.strip_prefix("*.").or_else(|| text.contains('*').then_some(text)) else {
-            return host(text).map(Self::One);
+            return parse_exact_host(text).map(Self::Exact);
         };
         if below.contains('*') {
             return Err(
                 "has a `*` that is not its whole first label; a pattern is written as in *.example.com".to_owned()
             );
         }
-        match host(below)? {
+        match parse_exact_host(below)? {
             NormalizedHost::Ip(address) => {
                 Err(format!("has `*` before an IP address; list each address, such as {address}"))
             }
             NormalizedHost::Name(name) if !name.contains('.') => Err(format!(
                 "would allow every host below {name}; name at least two labels after `*.`, as in *.example.{name}"
             )),
-            NormalizedHost::Name(name) => Ok(Self::Below(name)),
+            NormalizedHost::Name(name) => Ok(Self::Subdomains(name)),
         }
     }
 
     /// Returns whether the pattern covers the host.
     pub fn covers(&self, host: &NormalizedHost) -> bool {
         match (self, host) {
-            (Self::One(one), host) => one == host,
-            (Self::Below(parent), NormalizedHost::Name(name)) => {
+            (Self::Exact(one), host) => one == host,
+            (Self::Subdomains(parent), NormalizedHost::Name(name)) => {
                 name.strip_suffix(parent.as_str()).is_some_and(|labels| labels.len() > 1 && labels.ends_with('.'))
             }
-            (Self::Below(_), NormalizedHost::Ip(_)) => false,
+            (Self::Subdomains(_), NormalizedHost::Ip(_)) => false,
         }
     }
 }
 
 /// Parses a host without `*`.
-fn host(text: &str) -> Result<NormalizedHost, String> {
+fn parse_exact_host(text: &str) -> Result<NormalizedHost, String> {
     match NormalizedHost::parse(text).map_err(|wrong| wrong.to_string())? {
         NormalizedHost::Ip(IpAddr::V4(address)) if address.to_string() != text => {
             Err(format!("has another spelling of the address {address}; write {address}"))
@@ -72,8 +72,8 @@ fn host(text: &str) -> Result<NormalizedHost, String> {
 impl fmt::Display for HostPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::One(host) => write!(f, "{host}"),
-            Self::Below(name) => write!(f, "*.{name}"),
+            Self::Exact(host) => write!(f, "{host}"),
+            Self::Subdomains(name) => write!(f, "*.{name}"),
         }
     }
 }

@@ -41,7 +41,7 @@ impl HttpRule {
     }
 
     /// Creates a rule that allows one method at the paths that begin with `path`.
-    pub(crate) fn only(origin: OriginPattern, method: HttpMethod, path: PathPrefix) -> Self {
+    pub(crate) fn for_method_and_path(origin: OriginPattern, method: HttpMethod, path: PathPrefix) -> Self {
         Self { table: HttpRuleTable { origin, methods: Some(vec![method]), paths: Some(vec![path]) } }
     }
 
@@ -133,7 +133,7 @@ impl Serialize for HttpRule {
 }
 
 fn methods<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<HttpMethod>>, D::Error> {
-    let methods = unique(Vec::<HttpMethod>::deserialize(deserializer)?);
+    let methods = deduplicate(Vec::<HttpMethod>::deserialize(deserializer)?);
     if methods.is_empty() {
         return Err(D::Error::custom("expected at least one method; to allow every method, leave out `methods`"));
     }
@@ -141,7 +141,7 @@ fn methods<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Http
 }
 
 fn paths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<PathPrefix>>, D::Error> {
-    let paths = unique(Vec::<PathPrefix>::deserialize(deserializer)?);
+    let paths = deduplicate(Vec::<PathPrefix>::deserialize(deserializer)?);
     if paths.is_empty() {
         return Err(D::Error::custom("expected at least one path; to allow every path, leave out `paths`"));
     }
@@ -149,7 +149,7 @@ fn paths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<PathPr
 }
 
 /// Removes duplicate entries and preserves the order.
-fn unique<T: PartialEq>(entries: Vec<T>) -> Vec<T> {
+fn deduplicate<T: PartialEq>(entries: Vec<T>) -> Vec<T> {
     let mut unique = Vec::with_capacity(entries.len());
     for entry in entries {
         if !unique.contains(&entry) {

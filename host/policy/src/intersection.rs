@@ -20,30 +20,30 @@ impl Permissions {
             common_mount(mount, in_force.mounts.iter().find(same)?)
         });
         Self {
-            environment: common(&self.environment, &in_force.environment),
+            environment: common_entries(&self.environment, &in_force.environment),
             mounts: mounts.collect(),
             scratch: self
                 .scratch
                 .as_ref()
                 .zip(in_force.scratch.as_ref())
                 .and_then(|(one, two)| common_scratch(one, two)),
-            http: common_requests(&self.http, &in_force.http),
-            tcp: common(&self.tcp, &in_force.tcp),
-            network_private: common(&self.network_private, &in_force.network_private),
+            http: common_http_rules(&self.http, &in_force.http),
+            tcp: common_entries(&self.tcp, &in_force.tcp),
+            network_private: common_entries(&self.network_private, &in_force.network_private),
             deterministic: in_force.deterministic,
             state: self.state.zip(in_force.state).and_then(|(one, two)| common_state(one, two)),
-            ui: in_force.ui.limit(&self.ui).0,
+            ui: in_force.ui.restrict(&self.ui).0,
         }
     }
 }
 
 /// Returns the entries that are in both lists.
-fn common<T: Clone + PartialEq>(one: &[T], two: &[T]) -> Vec<T> {
+fn common_entries<T: Clone + PartialEq>(one: &[T], two: &[T]) -> Vec<T> {
     one.iter().filter(|entry| two.contains(entry)).cloned().collect()
 }
 
 /// Returns the rules of each list that the other list covers.
-fn common_requests(one: &[HttpRule], two: &[HttpRule]) -> Vec<HttpRule> {
+fn common_http_rules(one: &[HttpRule], two: &[HttpRule]) -> Vec<HttpRule> {
     let covered = |rule: &&HttpRule, by: &[HttpRule]| by.iter().any(|other| other.covers_all_of(rule));
     let mut both: Vec<HttpRule> = one.iter().filter(|rule| covered(rule, two)).cloned().collect();
     let more: Vec<HttpRule> = two.iter().filter(|rule| covered(rule, one) && !covered(rule, &both)).cloned().collect();
@@ -64,8 +64,8 @@ fn common_mount(mount: &MountPermission, in_force: &MountPermission) -> Option<M
         return Some(both);
     }
     both.quota = [mount.quota, in_force.quota].into_iter().flatten().min();
-    let entries = [mount.most_entries(), in_force.most_entries()].into_iter().flatten().min();
-    if both.most_entries() != entries {
+    let entries = [mount.max_entries(), in_force.max_entries()].into_iter().flatten().min();
+    if both.max_entries() != entries {
         both.entries = entries;
     }
     Some(both)

@@ -7,7 +7,7 @@
 //!    The host and port of the result, such as an [`AllowedRequest`], are normalised. The sandbox
 //!    connects to those, never to the host that the guest wrote.
 //! 2. The sandbox resolves the name.
-//! 3. [`choose`] removes every address that is not globally reachable, unless `network_private`
+//! 3. [`filter_addresses`] removes every address that is not globally reachable, unless `network_private`
 //!    opens it. An allowed name whose records point into the operator's network stays blocked, and
 //!    so does an allowed IP literal.
 //!
@@ -15,19 +15,19 @@
 //! is denied. This crate does not resolve names or open sockets, and does not depend on wasmtime.
 
 mod address;
+mod address_filter;
+mod address_range;
 mod authority;
-mod choice;
+mod authority_error;
 mod connection;
-mod denied;
-mod file_denied;
-mod folder;
+mod denial_reason;
+mod file_denial;
+mod folder_settings;
 mod host;
 mod host_pattern;
 mod http_rule;
 mod intersection;
-mod malformed;
 mod method;
-mod network;
 mod origin;
 mod origin_pattern;
 mod path;
@@ -40,17 +40,17 @@ mod tcp_rule;
 mod ui_access;
 mod web_origin;
 
-pub use self::address::refusal;
-pub use self::choice::{AddressesRefused, choose};
-pub use self::connection::{AllowedConnection, TcpRequest, resolvable};
-pub use self::denied::DenialReason;
-pub use self::file_denied::{FileDenied, absolute};
+pub use self::address::refusal_reason;
+pub use self::address_filter::{AddressesRefused, filter_addresses};
+pub use self::address_range::AddressRange;
+pub use self::authority_error::AuthorityError;
+pub use self::connection::{AllowedConnection, TcpRequest, check_lookup};
+pub use self::denial_reason::DenialReason;
+pub use self::file_denial::{FileDenial, absolute_path};
 pub use self::host::NormalizedHost;
 pub use self::host_pattern::HostPattern;
 pub use self::http_rule::HttpRule;
-pub use self::malformed::AuthorityError;
 pub use self::method::HttpMethod;
-pub use self::network::AddressRange;
 pub use self::origin::UrlOrigin;
 pub use self::origin_pattern::OriginPattern;
 pub use self::path::PathPrefix;
@@ -58,9 +58,9 @@ pub use self::permissions::{MountAccess, MountPermission, MountScope, Permission
 pub use self::request::{AllowedRequest, HttpRequest};
 pub use self::scheme::UrlScheme;
 pub use self::scratch::ScratchPermission;
-pub use self::state_grant::{StateBy, StateGrant};
+pub use self::state_grant::{StateGrant, StateScope};
 pub use self::tcp_rule::TcpRule;
-pub use self::ui_access::{UiAccess, UiDenied, UiPermission, loading_origin, view_domain};
+pub use self::ui_access::{UiAccess, UiDenial, UiPermission, parse_resource_origin, parse_view_domain};
 pub use self::web_origin::WebOrigin;
 
 #[cfg(test)]

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 /// The methods of RFC 9110 and RFC 5789 that a grant can list. Methods are case-sensitive: `get` is
 /// a different method.
-const STANDARD: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"];
+const STANDARD_METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"];
 /// The methods that no request can have, as in the [Fetch
 /// standard](https://fetch.spec.whatwg.org/#forbidden-method). CONNECT creates a tunnel, in which
 /// nothing is checked. The others return the request, including the credentials that the host adds.
-const FORBIDDEN: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
+const FORBIDDEN_METHODS: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
 
 /// A method that requests can have.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
@@ -19,7 +19,7 @@ pub struct HttpMethod(String);
 
 /// The reason why no request can have a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BadMethod {
+pub(crate) enum MethodError {
     /// The method is not a token.
     Malformed,
     /// The method is this forbidden one, in upper or lower case.
@@ -28,13 +28,13 @@ pub(crate) enum BadMethod {
 
 impl HttpMethod {
     /// Parses the method of a request: a token (RFC 9110, section 5.6.2) that is not forbidden.
-    pub(crate) fn of_request(text: &str) -> Result<Self, BadMethod> {
+    pub(crate) fn parse_request_method(text: &str) -> Result<Self, MethodError> {
         let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         if text.is_empty() || !text.bytes().all(token) {
-            return Err(BadMethod::Malformed);
+            return Err(MethodError::Malformed);
         }
-        match FORBIDDEN.into_iter().find(|forbidden| text.eq_ignore_ascii_case(forbidden)) {
-            Some(forbidden) => Err(BadMethod::Forbidden(forbidden)),
+        match FORBIDDEN_METHODS.into_iter().find(|forbidden| text.eq_ignore_ascii_case(forbidden)) {
+            Some(forbidden) => Err(MethodError::Forbidden(forbidden)),
             None => Ok(Self(text.to_owned())),
         }
     }
@@ -45,18 +45,18 @@ impl HttpMethod {
     ///
     /// Returns a message with the entry in quotes, the mistake, and a correct form.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let method = Self::of_request(text).map_err(|bad| match bad {
-            BadMethod::Malformed if text.contains('*') || text.is_empty() => {
+        let method = Self::parse_request_method(text).map_err(|bad| match bad {
+            MethodError::Malformed if text.contains('*') || text.is_empty() => {
                 format!("{text:?} is not a method; to allow every method, leave out `methods`")
             }
-            BadMethod::Malformed => format!("{text:?} is not a method, such as \"GET\""),
-            BadMethod::Forbidden(method) => format!("{text:?} cannot be allowed: no tool may use {method}"),
+            MethodError::Malformed => format!("{text:?} is not a method, such as \"GET\""),
+            MethodError::Forbidden(method) => format!("{text:?} cannot be allowed: no tool may use {method}"),
         })?;
         // `*` is a valid token, but an operator who writes it means a pattern.
         if text.contains('*') {
             return Err(format!("{text:?} is not a method; to allow every method, leave out `methods`"));
         }
-        match STANDARD.into_iter().find(|standard| text.eq_ignore_ascii_case(standard)) {
+        match STANDARD_METHODS.into_iter().find(|standard| text.eq_ignore_ascii_case(standard)) {
             Some(standard) if standard != text => {
                 Err(format!("{text:?} is not {standard:?}: methods are case-sensitive; write {standard:?}"))
             }

@@ -6,8 +6,8 @@ use std::net::Ipv6Addr;
 use serde::{Deserialize, Serialize};
 
 use crate::authority;
+use crate::authority_error::AuthorityError;
 use crate::host_pattern::HostPattern;
-use crate::malformed::AuthorityError;
 use crate::origin::UrlOrigin;
 use crate::scheme::UrlScheme;
 
@@ -46,24 +46,25 @@ impl OriginPattern {
             let origin = format!("{scheme}://{authority}");
             // The suggested text must be a valid origin.
             Self::parse(&origin)?;
-            return Err(wrong(&beyond(&origin, rest)));
+            return Err(wrong(&suffix_message(&origin, rest)));
         }
         if rest.parse::<Ipv6Addr>().is_ok() {
             return Err(wrong(&format_args!("must have its IPv6 address in brackets; write \"{scheme}://[{rest}]\"")));
         }
-        let (host, port) = authority::split(rest).map_err(|malformed| malformed_entry(text, malformed))?;
+        let (host, port) =
+            authority::split_host_port(rest).map_err(|malformed| malformed_entry_message(text, malformed))?;
         let port = match port {
             None => scheme.default_port(),
             Some("") => return Err(wrong(&"has no port after its last colon; add the port, or leave out the colon")),
-            Some(digits) => port_of(digits).map_err(|why| wrong(&why))?,
+            Some(digits) => parse_port(digits).map_err(|why| wrong(&why))?,
         };
         let host = HostPattern::parse(host).map_err(|why| wrong(&why))?;
         Ok(Self { scheme, host, port })
     }
 
     /// Creates a pattern that covers only this origin.
-    pub(crate) fn one(origin: UrlOrigin) -> Self {
-        Self { scheme: origin.scheme, host: HostPattern::One(origin.host), port: origin.port }
+    pub(crate) fn exact(origin: UrlOrigin) -> Self {
+        Self { scheme: origin.scheme, host: HostPattern::Exact(origin.host), port: origin.port }
     }
 
     /// Returns whether the pattern covers the origin.
@@ -74,9 +75,9 @@ impl OriginPattern {
     /// Returns whether this pattern covers every origin that the other covers.
     pub fn covers_all_of(&self, other: &Self) -> bool {
         let hosts = match (&self.host, &other.host) {
-            (hosts, HostPattern::One(host)) => hosts.covers(host),
-            (HostPattern::One(_), HostPattern::Below(_)) => false,
-            (HostPattern::Below(parent), HostPattern::Below(child)) => {
+            (hosts, HostPattern::Exact(host)) => hosts.covers(host),
+            (HostPattern::Exact(_), HostPattern::Subdomains(_)) => false,
+            (HostPattern::Subdomains(parent), HostPattern::Subdomains(child)) => {
                 parent == child || child.strip_suffix(parent.as_str()).is_some_and(|labels| labels.ends_with('.'))
             }
         };
@@ -101,7 +102,7 @@ impl OriginPattern {
 
 /// Returns the message for an entry whose authority is malformed. It omits user information, which
 /// often contains a password.
-pub(crate) fn malformed_entry(entry: &str, malformed: AuthorityError) -> String {
+pub(crate) fn malformed_entry_message(entry: &str, malformed: AuthorityError) -> String {
     match entry.rsplit_once('@') {
         Some((before, host)) => {
             let scheme = before.split_once("://").map(|(scheme, _)| format!("{scheme}://")).unwrap_or_default();
@@ -112,8 +113,8 @@ pub(crate) fn malformed_entry(entry: &str, malformed: AuthorityError) -> String 
 }
 
 /// Parses the port of an entry: digits without leading zeros.
-pub(crate) fn port_of(digits: &str) -> Result<u16, String> {
-    let port = authority::number(digits).map_err(|wrong: AuthorityError| wrong.to_string())?;
+pub(crate) fn parse_port(digits: &str) -> Result<u16, String> {
+    let port = authority::parse_port(digits).map_err(|wrong: AuthorityError| wrong.to_string())?;
     if digits.starts_with('0') {
         return Err(format!("has leading zeros in its port; write {port}"));
     }
@@ -121,7 +122,7 @@ pub(crate) fn port_of(digits: &str) -> Result<u16, String> {
 }
 
 /// Returns the message for the text `rest` after an origin.
-fn beyond(origin: &str, rest: &str) -> String {
+fn suffix_message(origin: &str, rest: &str) -> String {
     match rest.chars().next() {
         Some('/') if rest == "/" => format!("ends with a slash, which an origin does not have; write {origin:?}"),
         Some('/') => {

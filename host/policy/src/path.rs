@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Maximum number of percent-decoding rounds until a path stops changing. `%2541` is `%41` for a
 /// server that decodes once, and `A` for one that decodes twice.
-const ENCODINGS: usize = 4;
+const MAX_DECODING_ROUNDS: usize = 4;
 
 /// A path prefix that a rule allows, in the form that requests use.
 ///
@@ -44,7 +44,7 @@ impl PathPrefix {
                  such as %20 for a space"
             ));
         }
-        match resolve(text) {
+        match normalize_path(text) {
             Ok(resolved) if resolved.eq_ignore_ascii_case(text) => Ok(Self(resolved)),
             Ok(resolved) => Err(format!("{text:?} has `.` or `..` as a segment; write {resolved:?}")),
             Err(AmbiguousPath) => Err(format!(
@@ -54,7 +54,7 @@ impl PathPrefix {
         }
     }
 
-    /// Returns whether `path` begins with the prefix. [`resolve`] must have returned `path`.
+    /// Returns whether `path` begins with the prefix. [`normalize_path`] must have returned `path`.
     pub(crate) fn covers(&self, path: &str) -> bool {
         let rest = path.strip_prefix(self.0.as_str());
         rest.is_some_and(|rest| self.0.ends_with('/') || rest.is_empty() || rest.starts_with('/'))
@@ -90,9 +90,9 @@ pub(crate) struct AmbiguousPath;
 /// Every server that removes dot segments gets the same path. A sequence that only some servers
 /// interpret as a slash or a dot segment is an error: it could leave the prefix that the operator
 /// allowed.
-pub(crate) fn resolve(path: &str) -> Result<String, AmbiguousPath> {
+pub(crate) fn normalize_path(path: &str) -> Result<String, AmbiguousPath> {
     let graphic = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
-    if !path.starts_with('/') || !graphic || encodings_conceal(path) {
+    if !path.starts_with('/') || !graphic || has_hidden_separators(path) {
         return Err(AmbiguousPath);
     }
     let dots = |segment: &&str| matches!(*segment, "." | "..");
@@ -118,21 +118,21 @@ pub(crate) fn resolve(path: &str) -> Result<String, AmbiguousPath> {
 
 /// Returns whether percent-encodings could hide a separator or a dot segment from this check but
 /// not from a server.
-fn encodings_conceal(path: &str) -> bool {
+fn has_hidden_separators(path: &str) -> bool {
     let complete = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
     if !path.split('%').skip(1).all(complete) {
         return true;
     }
     // Some servers decode more than once: `%252e` is `%2e`, and then a dot.
     let mut text = Cow::Borrowed(path.as_bytes());
-    for _ in 0..ENCODINGS {
+    for _ in 0..MAX_DECODING_ROUNDS {
         let hidden = |byte: u8| byte.is_ascii_control() || b"./\\".contains(&byte);
-        if encoded(&text).any(hidden) {
+        if encoded_bytes(&text).any(hidden) {
             return true;
         }
         let decoded: Vec<u8> = percent_decode(&text).collect();
         if decoded == *text {
-            return std::str::from_utf8(&decoded).map_or(true, has_decorated_dots);
+            return std::str::from_utf8(&decoded).map_or(true, has_ambiguous_dot_segments);
         }
         text = Cow::Owned(decoded);
     }
@@ -140,7 +140,7 @@ fn encodings_conceal(path: &str) -> bool {
 }
 
 /// Returns the bytes that are percent-encoded in `text`.
-fn encoded(text: &[u8]) -> impl Iterator<Item = u8> + '_ {
+fn encoded_bytes(text: &[u8]) -> impl Iterator<Item = u8> + '_ {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     text.windows(3).filter_map(move |window| match window {
         [b'%', high, low] => Some(digit(*high)? * 16 + digit(*low)?),
@@ -150,7 +150,7 @@ fn encoded(text: &[u8]) -> impl Iterator<Item = u8> + '_ {
 
 /// Returns whether only some servers interpret a segment as a dot segment: one with a path
 /// parameter (`..;a=1`) or with surrounding spaces.
-fn has_decorated_dots(path: &str) -> bool {
+fn has_ambiguous_dot_segments(path: &str) -> bool {
     path.split('/').any(|segment| {
         let name = segment.split(';').next().unwrap_or(segment);
         matches!(name.trim(), "." | "..") && !matches!(segment, "." | "..")
@@ -203,7 +203,7 @@ mod tests {
         ];
         for path in paths {
             let url = url::Url::parse(&format!("http://a.example{path}")).unwrap();
-            assert_eq!(resolve(path).as_deref(), Ok(url.path()), "{path}");
+            assert_eq!(normalize_path(path).as_deref(), Ok(url.path()), "{path}");
         }
     }
 
@@ -244,7 +244,7 @@ mod tests {
             "/%2525252525252541",
         ];
         for path in paths {
-            assert_eq!(resolve(path), Err(AmbiguousPath), "{path}");
+            assert_eq!(normalize_path(path), Err(AmbiguousPath), "{path}");
         }
     }
 
@@ -257,7 +257,7 @@ mod tests {
             ("/%41%2541", "/%41%2541"),
             ("/a;b=c/..a", "/a;b=c/..a"),
         ] {
-            assert_eq!(resolve(path).as_deref(), Ok(resolved));
+            assert_eq!(normalize_path(path).as_deref(), Ok(resolved));
         }
     }
 
@@ -278,7 +278,7 @@ mod tests {
             ("/v1/", "/v2/", false),
             ("/%c3%bc", "/%C3%BC/x", true),
         ] {
-            let covers = PathPrefix::parse(prefix).unwrap().covers(&resolve(path).unwrap());
+            let covers = PathPrefix::parse(prefix).unwrap().covers(&normalize_path(path).unwrap());
             assert_eq!(covers, covered, "{prefix} {path}");
         }
     }

@@ -8,9 +8,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use toolbay_model::is_name;
 use toolbay_model::setting::positive;
 
-use crate::folder::{entries, guest_path, optional_bytes};
+use crate::address_range::AddressRange;
+use crate::folder_settings::{entries, guest_path, optional_bytes};
 use crate::http_rule::HttpRule;
-use crate::network::AddressRange;
 use crate::scratch::ScratchPermission;
 use crate::state_grant::StateGrant;
 use crate::tcp_rule::TcpRule;
@@ -18,7 +18,7 @@ use crate::ui_access::UiAccess;
 
 /// Default maximum of entries in a mount with a `quota`. Even an empty file takes space, so a quota
 /// needs such a limit.
-const ENTRIES: usize = 10_000;
+const DEFAULT_MAX_ENTRIES: usize = 10_000;
 
 /// The permissions of a plugin: the table `[permissions]` of a grant. The default denies
 /// everything.
@@ -108,16 +108,16 @@ pub struct MountPermission {
     pub base: PathBuf,
     /// The value of `host` as written in the file, for messages.
     #[serde(skip)]
-    pub written: PathBuf,
+    pub host_as_written: PathBuf,
     /// File and line of the mount, such as `weather.toml:7`, for messages.
     #[serde(skip)]
-    pub place: String,
+    pub source_location: String,
 }
 
 impl MountPermission {
     /// Returns the maximum number of files, folders and links in the folder; `None` for no limit.
-    pub fn most_entries(&self) -> Option<usize> {
-        self.entries.or_else(|| self.quota.map(|_| ENTRIES))
+    pub fn max_entries(&self) -> Option<usize> {
+        self.entries.or_else(|| self.quota.map(|_| DEFAULT_MAX_ENTRIES))
     }
 }
 

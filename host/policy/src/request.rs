@@ -1,17 +1,17 @@
 //! Checks HTTP requests against the rules.
 
 use crate::authority;
-use crate::denied::DenialReason;
+use crate::denial_reason::DenialReason;
 use crate::host::NormalizedHost;
 use crate::http_rule::HttpRule;
-use crate::method::{BadMethod, HttpMethod};
+use crate::method::{HttpMethod, MethodError};
 use crate::origin::UrlOrigin;
 use crate::origin_pattern::OriginPattern;
 use crate::path::{self, AmbiguousPath, PathPrefix};
 use crate::scheme::UrlScheme;
 
 /// Maximum size of a path that is suggested to the operator as an entry of `paths`, in bytes.
-const SUGGESTED: usize = 200;
+const MAX_SUGGESTED_PATH_BYTES: usize = 200;
 
 /// An outgoing HTTP request, as a guest wrote it. A redirect is a new request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl HttpRequest<'_> {
             NormalizedHost::Ip(_) => DenialReason::IpLiteral(asked.origin.clone()),
         };
         for (index, rule) in rules.iter().enumerate() {
-            match asked.compare(rule) {
+            match asked.check_rule(rule) {
                 Ok(()) => return Ok(AllowedRequest { origin: asked.origin, rule: index }),
                 Err(denied) if closeness(&denied) > closeness(&closest) => closest = denied,
                 Err(_) => {}
@@ -72,10 +72,10 @@ impl HttpRequest<'_> {
 
     fn parse(&self) -> Result<NormalizedRequest, DenialReason> {
         let scheme = UrlScheme::parse(self.scheme).ok_or(DenialReason::Scheme)?;
-        let (host, port) = authority::parse(self.authority).map_err(DenialReason::Authority)?;
-        let method = HttpMethod::of_request(self.method).map_err(|bad| match bad {
-            BadMethod::Malformed => DenialReason::MalformedMethod,
-            BadMethod::Forbidden(method) => DenialReason::ForbiddenMethod(method),
+        let (host, port) = authority::parse_host_port(self.authority).map_err(DenialReason::Authority)?;
+        let method = HttpMethod::parse_request_method(self.method).map_err(|bad| match bad {
+            MethodError::Malformed => DenialReason::MalformedMethod,
+            MethodError::Forbidden(method) => DenialReason::ForbiddenMethod(method),
         })?;
         let path = self.path_with_query.split('?').next().unwrap_or_default();
         let path = if path.is_empty() { "/" } else { path };
@@ -86,13 +86,13 @@ impl HttpRequest<'_> {
             return Err(DenialReason::MalformedPath);
         }
         let origin = UrlOrigin { scheme, host, port: port.unwrap_or(scheme.default_port()) };
-        Ok(NormalizedRequest { origin, method, path: path::resolve(path) })
+        Ok(NormalizedRequest { origin, method, path: path::normalize_path(path) })
     }
 }
 
 impl NormalizedRequest {
     /// Checks whether this rule allows the request. The error names the first difference.
-    fn compare(&self, rule: &HttpRule) -> Result<(), DenialReason> {
+    fn check_rule(&self, rule: &HttpRule) -> Result<(), DenialReason> {
         let origin = || self.origin.clone();
         let pattern = rule.origin();
         if !pattern.host().covers(&self.origin.host) {
@@ -108,24 +108,24 @@ impl NormalizedRequest {
             return Err(DenialReason::OtherPort(origin()));
         }
         if rule.methods().is_some_and(|methods| !methods.contains(&self.method)) {
-            return Err(DenialReason::Method(origin(), self.alone()));
+            return Err(DenialReason::Method(origin(), self.narrowest_rule()));
         }
         match (rule.paths(), &self.path) {
             (None, _) => Ok(()),
             (Some(_), Err(AmbiguousPath)) => Err(DenialReason::ConcealedPath(origin())),
             (Some(paths), Ok(path)) if paths.iter().any(|prefix| prefix.covers(path)) => Ok(()),
-            (Some(_), Ok(_)) => Err(DenialReason::Path(origin(), self.alone())),
+            (Some(_), Ok(_)) => Err(DenialReason::Path(origin(), self.narrowest_rule())),
         }
     }
 
     /// Returns a rule that allows only this method at this path of this origin. It is a separate
     /// entry: added to another entry, the method and the path would also allow that entry's other
     /// paths and methods. `None` if the method or the path cannot be an entry of a grant.
-    fn alone(&self) -> Option<Box<HttpRule>> {
+    fn narrowest_rule(&self) -> Option<Box<HttpRule>> {
         let method = HttpMethod::parse(self.method.as_str()).ok()?;
-        let path = self.path.as_ref().ok().filter(|path| path.len() <= SUGGESTED)?;
+        let path = self.path.as_ref().ok().filter(|path| path.len() <= MAX_SUGGESTED_PATH_BYTES)?;
         let path = PathPrefix::parse(path).ok()?;
-        Some(Box::new(HttpRule::only(OriginPattern::one(self.origin.clone()), method, path)))
+        Some(Box::new(HttpRule::for_method_and_path(OriginPattern::exact(self.origin.clone()), method, path)))
     }
 }
 

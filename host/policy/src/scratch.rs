@@ -4,7 +4,7 @@ use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
 use toolbay_model::setting::positive;
 
-use crate::folder::{bytes, entries, guest_path};
+use crate::folder_settings::{bytes, entries, guest_path};
 
 /// The temporary folder of each call (`[permissions.scratch]`). It is empty when the call starts,
 /// and deleted when it ends.

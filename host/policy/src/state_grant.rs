@@ -16,13 +16,13 @@ pub struct StateGrant {
     #[serde(deserialize_with = "positive")]
     pub keys: u64,
     /// The scope of the state. Each instance has this quota. Default: the plugin.
-    pub by: StateBy,
+    pub by: StateScope,
 }
 
 /// The scope of a plugin's state (`permissions.state.by`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum StateBy {
+pub enum StateScope {
     /// One state for the plugin, which its callers share.
     #[default]
     Plugin,
@@ -32,7 +32,7 @@ pub enum StateBy {
 
 impl Default for StateGrant {
     fn default() -> Self {
-        Self { size: ByteSize::mib(10), keys: 10_000, by: StateBy::Plugin }
+        Self { size: ByteSize::mib(10), keys: 10_000, by: StateScope::Plugin }
     }
 }
 
@@ -64,7 +64,7 @@ mod tests {
         assert_eq!(state("[state]"), Ok(Some(StateGrant::default())));
         assert_eq!(
             state("[state]\nsize = \"1KiB\"\nkeys = 3\nby = \"caller\""),
-            Ok(Some(StateGrant { size: ByteSize::kib(1), keys: 3, by: StateBy::Caller }))
+            Ok(Some(StateGrant { size: ByteSize::kib(1), keys: 3, by: StateScope::Caller }))
         );
         assert_eq!(state(StateGrant::REMEDY), Ok(Some(StateGrant::default())), "what a denial suggests");
     }

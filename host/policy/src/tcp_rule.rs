@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::authority;
 use crate::host::NormalizedHost;
 use crate::host_pattern::HostPattern;
-use crate::origin_pattern::{OriginPattern, malformed_entry, port_of};
+use crate::origin_pattern::{OriginPattern, malformed_entry_message, parse_port};
 
 /// A rule for the TCP connections that a plugin can make: `db.internal:5432`, `*.example.org:443`,
 /// `10.0.0.7:6379`, `[2001:db8::7]:6379`. Hosts are written as in an origin.
@@ -39,11 +39,12 @@ impl TcpRule {
                 SocketAddrV6::new(address, 443, 0, 0)
             )));
         }
-        let (host, port) = authority::split(text).map_err(|malformed| malformed_entry(text, malformed))?;
+        let (host, port) =
+            authority::split_host_port(text).map_err(|malformed| malformed_entry_message(text, malformed))?;
         let host = HostPattern::parse(host).map_err(|why| wrong(&why))?;
         match port {
             None | Some("") => Err(wrong(&format_args!("has no port; write host and port, as in \"{host}:443\""))),
-            Some(digits) => Ok(Self { host, port: port_of(digits).map_err(|why| wrong(&why))? }),
+            Some(digits) => Ok(Self { host, port: parse_port(digits).map_err(|why| wrong(&why))? }),
         }
     }
 

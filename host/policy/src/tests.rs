@@ -10,7 +10,7 @@ use proptest::test_runner::TestRunner;
 
 use crate::{
     AddressRange, HttpMethod, HttpRequest, HttpRule, NormalizedHost, OriginPattern, PathPrefix, TcpRequest, TcpRule,
-    UrlScheme, choose, refusal,
+    UrlScheme, filter_addresses, refusal_reason,
 };
 
 /// Hosts as an attacker would write them: labels, dots and decorations that are significant to some
@@ -306,7 +306,7 @@ fn what_is_allowed_is_covered_by_a_rule_as_a_url_parser_and_a_naive_reader_see_i
                         let permissions: Permissions = toml::from_str(&remedy).unwrap();
                         let ok = request.check(&permissions.http).unwrap();
                         if let NormalizedHost::Ip(address) = ok.origin.host {
-                            prop_assert_eq!(refusal(address, &permissions.network_private), None);
+                            prop_assert_eq!(refusal_reason(address, &permissions.network_private), None);
                         }
                     }
                 }
@@ -385,16 +385,16 @@ proptest! {
         let special = v4.is_private() || v4.is_loopback() || v4.is_link_local() || v4.is_documentation()
             || v4.is_broadcast() || v4.is_multicast() || v4.is_unspecified() || v4.octets()[0] >= 240;
         if special {
-            prop_assert!(refusal(v4.into(), &[]).is_some());
+            prop_assert!(refusal_reason(v4.into(), &[]).is_some());
         }
-        if refusal(v4.into(), &[]).is_some() {
+        if refusal_reason(v4.into(), &[]).is_some() {
             for v6 in embeddings(v4, rest) {
                 // As IPv4-compatible addresses, these two equal the unspecified and the loopback
                 // address of IPv6, which are opened as such.
                 if !v6.is_loopback() && !v6.is_unspecified() {
-                    prop_assert!(refusal(v6.into(), &opened).is_some(), "{v4} in {v6}");
+                    prop_assert!(refusal_reason(v6.into(), &opened).is_some(), "{v4} in {v6}");
                 }
-                prop_assert!(refusal(v6.into(), &[]).is_some(), "{v4} in {v6}");
+                prop_assert!(refusal_reason(v6.into(), &[]).is_some(), "{v4} in {v6}");
             }
         }
     }
@@ -408,20 +408,20 @@ proptest! {
         for address in &opened {
             prop_assert_eq!(AddressRange::parse(&address.to_string()), Ok(*address));
         }
-        match choose(&addresses, &opened) {
+        match filter_addresses(&addresses, &opened) {
             Ok(chosen) => {
-                prop_assert!(!chosen.is_empty() && chosen.iter().all(|address| refusal(*address, &opened).is_none()));
+                prop_assert!(!chosen.is_empty() && chosen.iter().all(|address| refusal_reason(*address, &opened).is_none()));
                 let mut rest = addresses.iter();
                 prop_assert!(chosen.iter().all(|address| rest.any(|other| other == address)), "not in order");
             }
             Err(refused) => {
                 prop_assert_eq!(refused.addresses().len(), addresses.len());
-                prop_assert!(refused.addresses().iter().all(|(address, why)| refusal(*address, &opened) == Some(why)));
+                prop_assert!(refused.addresses().iter().all(|(address, why)| refusal_reason(*address, &opened) == Some(why)));
                 prop_assert!(!refused.to_string().is_empty());
                 if let Some(remedy) = refused.remedy() {
                     let line: toml::Table = remedy.parse().unwrap();
                     let opened: Vec<AddressRange> = line["network_private"].clone().try_into().unwrap();
-                    prop_assert_eq!(choose(&addresses, &opened), Ok(addresses));
+                    prop_assert_eq!(filter_addresses(&addresses, &opened), Ok(addresses));
                 } else {
                     prop_assert!(addresses.is_empty());
                 }

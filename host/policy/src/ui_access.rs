@@ -74,14 +74,14 @@ impl fmt::Display for UiPermission {
 
 /// A request of a view that the grant does not allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UiDenied {
+pub struct UiDenial {
     /// The key of `[permissions.ui]`.
     key: &'static str,
     /// The entry.
     entry: String,
 }
 
-impl UiDenied {
+impl UiDenial {
     /// Returns the TOML under `[permissions]` with which an operator can allow the request.
     pub fn remedy(&self) -> String {
         // No entry needs escaping.
@@ -91,7 +91,7 @@ impl UiDenied {
 }
 
 /// Formats the denied request as the subject or object of a sentence.
-impl fmt::Display for UiDenied {
+impl fmt::Display for UiDenial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let entry = &self.entry;
         match self.key {
@@ -115,7 +115,7 @@ impl UiAccess {
     /// exceeds the grant or the request, and the denied entries.
     ///
     /// If the grant is narrower than a requested entry, the granted part of the entry is allowed.
-    pub fn limit(&self, wanted: &Self) -> (Self, Vec<UiDenied>) {
+    pub fn restrict(&self, wanted: &Self) -> (Self, Vec<UiDenial>) {
         let mut denied = Vec::new();
         let mut origins = |key, granted: &[WebOrigin], wanted: &[WebOrigin]| {
             let mut left = Vec::new();
@@ -123,7 +123,7 @@ impl UiAccess {
                 if granted.iter().any(|one| one.covers_all_of(origin)) {
                     add(&mut left, origin);
                 } else {
-                    denied.push(UiDenied { key, entry: origin.to_string() });
+                    denied.push(UiDenial { key, entry: origin.to_string() });
                     granted.iter().filter(|one| origin.covers_all_of(one)).for_each(|one| add(&mut left, one));
                 }
             }
@@ -138,24 +138,24 @@ impl UiAccess {
             if self.permissions.contains(permission) {
                 add(&mut permissions, permission);
             } else {
-                denied.push(UiDenied { key: "permissions", entry: permission.to_string() });
+                denied.push(UiDenial { key: "permissions", entry: permission.to_string() });
             }
         }
         let domain = wanted.domain.clone().filter(|domain| self.domain.as_ref() == Some(domain));
         if let (None, Some(entry)) = (&domain, &wanted.domain) {
-            denied.push(UiDenied { key: "domain", entry: entry.clone() });
+            denied.push(UiDenial { key: "domain", entry: entry.clone() });
         }
         (Self { connect, resources, frames, base, permissions, domain }, denied)
     }
 
     /// Adds the entries of `other`. Its domain is added only if this access has no domain.
-    pub fn add(&mut self, other: &Self) {
+    pub fn merge(&mut self, other: &Self) {
         let Self { connect, resources, frames, base, permissions, domain } = other;
-        add_all(&mut self.connect, connect);
-        add_all(&mut self.resources, resources);
-        add_all(&mut self.frames, frames);
-        add_all(&mut self.base, base);
-        add_all(&mut self.permissions, permissions);
+        extend_unique(&mut self.connect, connect);
+        extend_unique(&mut self.resources, resources);
+        extend_unique(&mut self.frames, frames);
+        extend_unique(&mut self.base, base);
+        extend_unique(&mut self.permissions, permissions);
         self.domain = self.domain.take().or_else(|| domain.clone());
     }
 
@@ -179,7 +179,7 @@ impl UiAccess {
     }
 
     /// Describes each key that has entries, in one line each, for the operator.
-    pub fn lines(&self) -> Vec<String> {
+    pub fn summary_lines(&self) -> Vec<String> {
         let Self { connect, resources, frames, base, permissions, domain } = self;
         let origins = [
             ("connections of views", connect),
@@ -190,17 +190,17 @@ impl UiAccess {
         let mut lines: Vec<String> = origins
             .into_iter()
             .filter(|(_, origins)| !origins.is_empty())
-            .map(|(what, origins)| format!("{what}: {}", list_of(origins)))
+            .map(|(what, origins)| format!("{what}: {}", comma_separated(origins)))
             .collect();
         if !permissions.is_empty() {
-            lines.push(format!("devices of views: {}", list_of(permissions)));
+            lines.push(format!("devices of views: {}", comma_separated(permissions)));
         }
         lines.extend(domain.iter().map(|domain| format!("domain of views: {domain}")));
         lines
     }
 }
 
-fn list_of(items: &[impl ToString]) -> String {
+fn comma_separated(items: &[impl ToString]) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
@@ -212,7 +212,7 @@ fn add<T: Clone + PartialEq>(entries: &mut Vec<T>, entry: &T) {
 }
 
 /// Adds each of these entries unless the list contains it.
-fn add_all<T: Clone + PartialEq>(entries: &mut Vec<T>, more: &[T]) {
+fn extend_unique<T: Clone + PartialEq>(entries: &mut Vec<T>, more: &[T]) {
     for entry in more {
         add(entries, entry);
     }
@@ -223,7 +223,7 @@ fn add_all<T: Clone + PartialEq>(entries: &mut Vec<T>, more: &[T]) {
 /// # Errors
 ///
 /// Returns a message with the name in quotes and the mistake.
-pub fn view_domain(text: &str) -> Result<String, String> {
+pub fn parse_view_domain(text: &str) -> Result<String, String> {
     match NormalizedHost::parse(text) {
         Ok(NormalizedHost::Name(name)) if name.contains('.') => Ok(name),
         Ok(_) => Err(format!("{text:?} is not a name with a dot, such as \"views.example.com\"")),
@@ -237,9 +237,9 @@ pub fn view_domain(text: &str) -> Result<String, String> {
 /// # Errors
 ///
 /// Returns a message with the origin in quotes, the mistake, and a correct form.
-pub fn loading_origin(text: &str) -> Result<WebOrigin, String> {
+pub fn parse_resource_origin(text: &str) -> Result<WebOrigin, String> {
     match WebOrigin::parse(text)? {
-        origin if origin.is_socket() => {
+        origin if origin.is_websocket() => {
             Err(format!("{text:?} is of WebSockets, which only `connect` has; begin it with \"https://\""))
         }
         origin => Ok(origin),
@@ -248,12 +248,12 @@ pub fn loading_origin(text: &str) -> Result<WebOrigin, String> {
 
 fn loaded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<WebOrigin>, D::Error> {
     let texts = Vec::<String>::deserialize(deserializer)?;
-    texts.iter().map(|text| loading_origin(text).map_err(D::Error::custom)).collect()
+    texts.iter().map(|text| parse_resource_origin(text).map_err(D::Error::custom)).collect()
 }
 
 fn domain<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let text = String::deserialize(deserializer)?;
-    view_domain(&text).map(Some).map_err(D::Error::custom)
+    parse_view_domain(&text).map(Some).map_err(D::Error::custom)
 }
 
 #[cfg(test)]
@@ -277,13 +277,13 @@ mod tests {
         let all = access(text);
         assert_eq!(all.permissions, UiPermission::ALL);
         assert_eq!(access(&toml::to_string(&all).unwrap()), all);
-        assert_eq!((all.lines().len(), all.remedies().len()), (6, 6));
+        assert_eq!((all.summary_lines().len(), all.remedies().len()), (6, 6));
         let granted: Permissions = toml_file::parse("a.toml", &all.remedies().join("\n")).unwrap();
         assert_eq!(granted.ui, all);
         let mut sum = UiAccess::default();
-        (0..2).for_each(|_| sum.add(&all));
+        (0..2).for_each(|_| sum.merge(&all));
         assert_eq!(sum, all);
-        assert!(access("").is_empty() && access("").lines().is_empty());
+        assert!(access("").is_empty() && access("").summary_lines().is_empty());
     }
 
     #[test]
@@ -317,12 +317,12 @@ mod tests {
              resources = [\"https://*.example.org\"]\nframes = [\"https://a.example\"]\nbase = [\"https://b.example\"]\n\
              permissions = [\"camera\", \"microphone\"]\ndomain = \"c.example\"",
         );
-        let (left, denied) = granted.limit(&wanted);
+        let (left, denied) = granted.restrict(&wanted);
         assert_eq!(left, granted);
         let said: Vec<String> = denied.iter().map(|denied| format!("{denied}: {}", denied.remedy())).collect();
         insta::assert_snapshot!(said.join("\n"));
-        assert_eq!(UiAccess::default().limit(&wanted).0, UiAccess::default());
-        assert_eq!(granted.limit(&UiAccess::default()), (UiAccess::default(), Vec::new()));
+        assert_eq!(UiAccess::default().restrict(&wanted).0, UiAccess::default());
+        assert_eq!(granted.restrict(&UiAccess::default()), (UiAccess::default(), Vec::new()));
         for denied in denied {
             let more: Permissions = toml_file::parse("a.toml", &denied.remedy()).unwrap();
             assert!(!more.ui.is_empty(), "{denied:?}");
@@ -411,7 +411,7 @@ mod tests {
 
         #[test]
         fn what_is_left_is_wanted_and_granted(granted in accesses(), wanted in accesses()) {
-            let (left, denied) = granted.limit(&wanted);
+            let (left, denied) = granted.restrict(&wanted);
             let covered = |by: &[WebOrigin], all: &[WebOrigin]| {
                 all.iter().all(|origin| by.iter().any(|one| one.covers_all_of(origin)))
             };
@@ -426,7 +426,7 @@ mod tests {
                 prop_assert!(covered(&left.connect, &wanted.connect) && covered(&left.frames, &wanted.frames));
             }
             // A second intersection changes nothing and denies nothing more.
-            prop_assert_eq!(granted.limit(&left), (left.clone(), Vec::new()));
+            prop_assert_eq!(granted.restrict(&left), (left.clone(), Vec::new()));
         }
     }
 }

@@ -10,11 +10,11 @@ use crate::host_pattern::HostPattern;
 use crate::origin_pattern::OriginPattern;
 
 /// The schemes of `WebSocket`s, each with the HTTP scheme that has the same default port.
-const SOCKETS: [(&str, &str); 2] = [("wss://", "https://"), ("ws://", "http://")];
+const WEBSOCKET_SCHEMES: [(&str, &str); 2] = [("wss://", "https://"), ("ws://", "http://")];
 
 /// Maximum size of an origin, in bytes. A host has at most 255, and longer texts are rejected
 /// before they are parsed.
-const LONGEST: usize = 300;
+const MAX_ORIGIN_BYTES: usize = 300;
 
 /// Origins that a view may access: `https://api.example.com`, `https://*.example.org`,
 /// `wss://live.example.com`.
@@ -38,11 +38,11 @@ impl WebOrigin {
     ///
     /// Returns a message with the entry in quotes, the mistake, and a correct form.
     pub fn parse(text: &str) -> Result<Self, String> {
-        if text.len() > LONGEST {
+        if text.len() > MAX_ORIGIN_BYTES {
             let start: String = text.chars().take(20).collect();
-            return Err(format!("{:?} has more than {LONGEST} bytes", format!("{start}…")));
+            return Err(format!("{:?} has more than {MAX_ORIGIN_BYTES} bytes", format!("{start}…")));
         }
-        let socket = SOCKETS.into_iter().find(|(scheme, _)| starts_with(text, scheme));
+        let socket = WEBSOCKET_SCHEMES.into_iter().find(|(scheme, _)| starts_with_ignore_case(text, scheme));
         let origin = match socket {
             None => OriginPattern::parse(text).map_err(|why| {
                 let of_http = "must begin with \"https://\" or \"http://\"";
@@ -57,14 +57,14 @@ impl WebOrigin {
             Some((start, _)) => format!("{start}, and a view gets whole origins; leave it out"),
             None => why,
         })?;
-        if matches!(origin.host(), HostPattern::One(NormalizedHost::Ip(IpAddr::V6(_)))) {
+        if matches!(origin.host(), HostPattern::Exact(NormalizedHost::Ip(IpAddr::V6(_)))) {
             return Err(format!("{text:?} is an IPv6 address, which no Content Security Policy can name; use a name"));
         }
         Ok(Self { socket: socket.is_some(), origin })
     }
 
     /// Returns whether the scheme is `wss` or `ws`.
-    pub fn is_socket(&self) -> bool {
+    pub fn is_websocket(&self) -> bool {
         self.socket
     }
 
@@ -75,7 +75,7 @@ impl WebOrigin {
 }
 
 /// Returns whether the text starts with `beginning`, ignoring ASCII case.
-fn starts_with(text: &str, beginning: &str) -> bool {
+fn starts_with_ignore_case(text: &str, beginning: &str) -> bool {
     text.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning))
 }
 
@@ -83,7 +83,7 @@ fn starts_with(text: &str, beginning: &str) -> bool {
 impl fmt::Display for WebOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.origin.to_string();
-        match SOCKETS.into_iter().find(|(_, http)| self.socket && text.starts_with(http)) {
+        match WEBSOCKET_SCHEMES.into_iter().find(|(_, http)| self.socket && text.starts_with(http)) {
             Some((socket, http)) => write!(f, "{socket}{}", text.get(http.len()..).unwrap_or_default()),
             None => f.write_str(&text),
         }

@@ -7,13 +7,13 @@ use std::io::{self, Read as _, Write as _};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
 
-use crate::{PrivateFolder, TEMPORARY};
+use crate::{PrivateFolder, TEMPORARY_PREFIX};
 
 /// Length of a key, in bytes.
-pub const KEY: usize = 32;
+pub const KEY_BYTES: usize = 32;
 
 /// Mode bits that let other users read or write.
-const OTHERS: u32 = 0o077;
+const OTHERS_ACCESS_BITS: u32 = 0o077;
 
 impl PrivateFolder {
     /// Reads the key in the file `name`. Creates a new key if there is none, or if other users
@@ -23,7 +23,7 @@ impl PrivateFolder {
     /// # Errors
     ///
     /// Returns an error if the directory cannot be read or written.
-    pub fn key(&self, name: &str, consequence: &str) -> io::Result<[u8; KEY]> {
+    pub fn load_or_create_key(&self, name: &str, consequence: &str) -> io::Result<[u8; KEY_BYTES]> {
         match self.read_key(name) {
             Ok(Some(key)) => return Ok(key),
             Ok(None) => {
@@ -32,16 +32,16 @@ impl PrivateFolder {
                      {consequence}",
                     self.path.join(name).display()
                 );
-                self.make_key(name, true)?;
+                self.create_key(name, true)?;
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => self.make_key(name, false)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.create_key(name, false)?,
             Err(error) => return Err(error),
         }
         self.read_key(name)?.ok_or_else(|| io::Error::other("the key changes while it is being read"))
     }
 
     /// Reads the key; `None` if it must not be used.
-    fn read_key(&self, name: &str) -> io::Result<Option<[u8; KEY]>> {
+    fn read_key(&self, name: &str) -> io::Result<Option<[u8; KEY_BYTES]>> {
         let (file, found) = match self.open_file(name) {
             Ok(opened) => opened,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
@@ -49,18 +49,18 @@ impl PrivateFolder {
             Err(_) => return Ok(None),
         };
         let mut bytes = Vec::new();
-        file.take(KEY as u64 + 1).read_to_end(&mut bytes)?;
-        Ok(bytes.try_into().ok().filter(|_| found.st_mode & OTHERS == 0))
+        file.take(KEY_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+        Ok(bytes.try_into().ok().filter(|_| found.st_mode & OTHERS_ACCESS_BITS == 0))
     }
 
     /// Writes a new key to a temporary file first, so that no partial key can be read. If
     /// `replaces` is false, a key that another server created in the meantime is kept.
-    fn make_key(&self, name: &str, replaces: bool) -> io::Result<()> {
-        let mut random = [0; KEY + 8];
+    fn create_key(&self, name: &str, replaces: bool) -> io::Result<()> {
+        let mut random = [0; KEY_BYTES + 8];
         getrandom::fill(&mut random).map_err(|_| io::Error::other("the system provides no random bytes"))?;
-        let (key, number) = random.split_at(KEY);
+        let (key, number) = random.split_at(KEY_BYTES);
         let number = number.iter().fold(0, |all: u64, byte| all << 8 | u64::from(*byte));
-        let temporary = format!("{TEMPORARY}key-{number:x}");
+        let temporary = format!("{TEMPORARY_PREFIX}key-{number:x}");
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(openat(&self.handle, &temporary, flags, Mode::RUSR | Mode::WUSR)?);
         let written = file.write_all(key).and_then(|()| file.sync_all()).and_then(|()| {
@@ -93,8 +93,8 @@ mod tests {
 
     use super::*;
 
-    fn key_in(folder: &Path) -> [u8; KEY] {
-        PrivateFolder::open(folder, "tests").unwrap().key("key", "nothing else").unwrap()
+    fn key_in(folder: &Path) -> [u8; KEY_BYTES] {
+        PrivateFolder::open(folder, "tests").unwrap().load_or_create_key("key", "nothing else").unwrap()
     }
 
     #[test]
@@ -105,7 +105,10 @@ mod tests {
         assert_eq!((metadata.mode() & 0o777, metadata.len()), (0o600, 32));
         assert_eq!(key_in(dir.path()), first);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing temporary is left");
-        assert_ne!(PrivateFolder::open(dir.path(), "tests").unwrap().key("other", "nothing else").unwrap(), first);
+        assert_ne!(
+            PrivateFolder::open(dir.path(), "tests").unwrap().load_or_create_key("other", "nothing else").unwrap(),
+            first
+        );
     }
 
     #[test]

@@ -15,20 +15,20 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, Stat, fstat, openat, unlinkat};
 
-pub use self::key::KEY;
+pub use self::key::KEY_BYTES;
 
 /// Prefix of the name of a file that is being written.
-pub const TEMPORARY: &str = ".tmp-";
+pub const TEMPORARY_PREFIX: &str = ".tmp-";
 
 /// Flags for opening each directory on the path: only for traversal, and without following symbolic
 /// links.
-const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const TRAVERSAL_FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Mode bits that let other users write.
-const OTHERS_WRITE: u32 = 0o022;
+const OTHERS_WRITE_BITS: u32 = 0o022;
 
 /// Sticky bit. In a directory with this bit, such as `/tmp`, users cannot move each other's files.
-const STICKY: u32 = 0o1000;
+const STICKY_BIT: u32 = 0o1000;
 
 /// Directory that only this user can change or replace.
 #[derive(Debug)]
@@ -56,18 +56,18 @@ impl PrivateFolder {
         // Symbolic links on the path are resolved here, once. The resulting path must contain none,
         // and each directory is checked by the handle through which the next one is opened.
         let path = fs::canonicalize(folder).map_err(cannot)?;
-        let root = openat(CWD, "/", STEP, Mode::empty()).map_err(|error| cannot(error.into()))?;
+        let root = openat(CWD, "/", TRAVERSAL_FLAGS, Mode::empty()).map_err(|error| cannot(error.into()))?;
         // The owner of the root can replace everything. In a container, the owner may be an unknown
         // user.
         let trusted = [rustix::process::geteuid().as_raw(), 0, stat(&root).map_err(cannot)?.st_uid];
         let (mut handle, mut reached) = (root, PathBuf::from("/"));
         for component in path.components() {
             let Component::Normal(name) = component else { continue };
-            is_safe(&stat(&handle).map_err(cannot)?, &reached, &trusted)?;
-            handle = openat(&handle, name, STEP, Mode::empty()).map_err(|error| cannot(error.into()))?;
+            check_ancestor(&stat(&handle).map_err(cannot)?, &reached, &trusted)?;
+            handle = openat(&handle, name, TRAVERSAL_FLAGS, Mode::empty()).map_err(|error| cannot(error.into()))?;
             reached.push(name);
         }
-        is_ours(&stat(&handle).map_err(cannot)?, &path)?;
+        check_ownership(&stat(&handle).map_err(cannot)?, &path)?;
         Ok(Self { handle, path })
     }
 
@@ -78,7 +78,7 @@ impl PrivateFolder {
     ///
     /// Returns an error if the file does not meet these conditions or cannot be opened.
     pub fn open_file(&self, name: &str) -> io::Result<(fs::File, Stat)> {
-        self.checked(name, OFlags::RDONLY)
+        self.open_checked(name, OFlags::RDONLY)
     }
 
     /// Like [`Self::open_file`], for reading and writing.
@@ -87,7 +87,7 @@ impl PrivateFolder {
     ///
     /// See [`PrivateFolder::open_file`].
     pub fn open_to_write(&self, name: &str) -> io::Result<fs::File> {
-        Ok(self.checked(name, OFlags::RDWR)?.0)
+        Ok(self.open_checked(name, OFlags::RDWR)?.0)
     }
 
     /// Like [`Self::open_file`], for reading and appending. Creates a file that does not exist,
@@ -97,7 +97,7 @@ impl PrivateFolder {
     ///
     /// See [`PrivateFolder::open_file`].
     pub fn open_to_append(&self, name: &str) -> io::Result<fs::File> {
-        Ok(self.checked(name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)?.0)
+        Ok(self.open_checked(name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)?.0)
     }
 
     /// Returns the names of the files in the directory.
@@ -105,7 +105,7 @@ impl PrivateFolder {
     /// # Errors
     ///
     /// Returns an error if the directory cannot be read.
-    pub fn names(&self) -> io::Result<Vec<String>> {
+    pub fn file_names(&self) -> io::Result<Vec<String>> {
         let folder = openat(&self.handle, ".", OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         let entries = Dir::new(folder)?.map(|entry| Ok(entry?.file_name().to_str().unwrap_or_default().to_owned()));
         entries.collect()
@@ -120,12 +120,12 @@ impl PrivateFolder {
         Ok(unlinkat(&self.handle, name, AtFlags::empty())?)
     }
 
-    fn checked(&self, name: &str, access: OFlags) -> io::Result<(fs::File, Stat)> {
+    fn open_checked(&self, name: &str, access: OFlags) -> io::Result<(fs::File, Stat)> {
         let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(&self.handle, name, flags, Mode::RUSR | Mode::WUSR)?;
         let found = fstat(&file)?;
         let regular = rustix::fs::FileType::from_raw_mode(found.st_mode).is_file();
-        if !regular || found.st_uid != rustix::process::geteuid().as_raw() || found.st_mode & OTHERS_WRITE != 0 {
+        if !regular || found.st_uid != rustix::process::geteuid().as_raw() || found.st_mode & OTHERS_WRITE_BITS != 0 {
             let why = "it is not a regular file that only this user can write";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
@@ -138,32 +138,32 @@ fn stat(folder: &OwnedFd) -> io::Result<Stat> {
 }
 
 /// Checks that only trusted users can replace entries of this ancestor directory.
-fn is_safe(found: &Stat, path: &Path, trusted: &[u32]) -> Result<(), String> {
+fn check_ancestor(found: &Stat, path: &Path, trusted: &[u32]) -> Result<(), String> {
     if !trusted.contains(&found.st_uid) {
-        return Err(belongs_to_another(path));
+        return Err(other_owner_message(path));
     }
-    if found.st_mode & OTHERS_WRITE != 0 && found.st_mode & STICKY == 0 {
-        return Err(is_writable(found, path));
+    if found.st_mode & OTHERS_WRITE_BITS != 0 && found.st_mode & STICKY_BIT == 0 {
+        return Err(writable_message(found, path));
     }
     Ok(())
 }
 
 /// Checks that no other user can change the directory itself.
-fn is_ours(found: &Stat, path: &Path) -> Result<(), String> {
+fn check_ownership(found: &Stat, path: &Path) -> Result<(), String> {
     if found.st_uid != rustix::process::geteuid().as_raw() {
-        return Err(belongs_to_another(path));
+        return Err(other_owner_message(path));
     }
-    if found.st_mode & OTHERS_WRITE != 0 {
-        return Err(is_writable(found, path));
+    if found.st_mode & OTHERS_WRITE_BITS != 0 {
+        return Err(writable_message(found, path));
     }
     Ok(())
 }
 
-fn belongs_to_another(path: &Path) -> String {
+fn other_owner_message(path: &Path) -> String {
     format!("{} belongs to another user", path.display())
 }
 
-fn is_writable(found: &Stat, path: &Path) -> String {
+fn writable_message(found: &Stat, path: &Path) -> String {
     let mode = found.st_mode & 0o777;
     format!("{} is writable by other users (mode {mode:o}; to fix it, run chmod go-w)", path.display())
 }
@@ -188,7 +188,7 @@ mod tests {
             set_mode(&path, 0o770);
             let error = PrivateFolder::open(&deep, "tests").unwrap_err();
             let expected = fs::canonicalize(&path).unwrap();
-            assert_eq!(error, is_writable(&stat_of(&path), &expected));
+            assert_eq!(error, writable_message(&stat_of(&path), &expected));
             set_mode(&path, 0o700);
         }
         PrivateFolder::open(&deep, "tests").unwrap();
@@ -243,8 +243,8 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(root.path().join("log")).unwrap(), "one two");
         assert_eq!(fs::metadata(root.path().join("log")).unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(private.names().unwrap().contains(&"log".to_owned()));
+        assert!(private.file_names().unwrap().contains(&"log".to_owned()));
         private.remove("log").unwrap();
-        assert!(private.remove("log").is_err() && !private.names().unwrap().contains(&"log".to_owned()));
+        assert!(private.remove("log").is_err() && !private.file_names().unwrap().contains(&"log".to_owned()));
     }
 }

@@ -4,23 +4,23 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 
-use crate::call::{RecordedCall, RecordedUsage};
 use crate::outcome::RecordedOutcome;
+use crate::recorded_call::{RecordedCall, RecordedUsage};
 
 /// Number of context lines around lines that differ.
-const CONTEXT: usize = 2;
+const CONTEXT_LINES: usize = 2;
 
 /// Maximum number of displayed lines of a difference.
-const LINES: usize = 40;
+const MAX_LINES: usize = 40;
 
 /// Maximum length of a displayed line of a difference, in bytes.
-const LINE: usize = 400;
+const MAX_LINE_BYTES: usize = 400;
 
 /// Maximum total size of two texts that are compared line by line, in bytes. Comparing larger texts
 /// could take too long.
-const COMPARED: usize = 256 << 10;
+const MAX_COMPARED_BYTES: usize = 256 << 10;
 
 /// Outcome of replaying a call.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,9 +30,9 @@ pub struct ReplayedCall {
     /// Resource usage.
     pub usage: RecordedUsage,
     /// Operations that the recording does not contain.
-    pub unknown: Vec<String>,
+    pub unrecorded: Vec<String>,
     /// Recorded operations that were not repeated.
-    pub undone: Vec<String>,
+    pub not_repeated: Vec<String>,
 }
 
 /// Differences between a recorded call and its replay.
@@ -63,9 +63,9 @@ pub enum ReplayChange {
     /// Difference of the results, line by line: `-` is recorded, `+` is replayed.
     Result(String),
     /// Operation that the recording does not contain.
-    Did(String),
+    Unrecorded(String),
     /// Recorded operation that was not repeated.
-    DidNot(String),
+    NotRepeated(String),
 }
 
 /// Recorded and replayed value of a figure.
@@ -80,11 +80,11 @@ pub struct FigurePair {
 /// Compares a recorded call with its replay.
 pub fn compare(recorded: &RecordedCall, replayed: &ReplayedCall) -> ReplayComparison {
     let mut changes = Vec::new();
-    if !recorded.result.is(&replayed.result) {
-        changes.push(ReplayChange::Result(difference(&recorded.result, &replayed.result)));
+    if !recorded.result.matches(&replayed.result) {
+        changes.push(ReplayChange::Result(describe_difference(&recorded.result, &replayed.result)));
     }
-    changes.extend(replayed.unknown.iter().cloned().map(ReplayChange::Did));
-    changes.extend(replayed.undone.iter().cloned().map(ReplayChange::DidNot));
+    changes.extend(replayed.unrecorded.iter().cloned().map(ReplayChange::Unrecorded));
+    changes.extend(replayed.not_repeated.iter().cloned().map(ReplayChange::NotRepeated));
     let verdict = if changes.is_empty() { ReplayVerdict::Equal } else { ReplayVerdict::Differs(changes) };
     let figure = |part: fn(&RecordedUsage) -> u64| FigurePair {
         recorded: part(&recorded.usage),
@@ -99,26 +99,26 @@ pub fn compare(recorded: &RecordedCall, replayed: &ReplayedCall) -> ReplayCompar
 }
 
 /// Describes the difference of two results, line by line.
-fn difference(recorded: &RecordedOutcome, replayed: &Value) -> String {
-    let new = shown(replayed);
+fn describe_difference(recorded: &RecordedOutcome, replayed: &Value) -> String {
+    let new = render_result(replayed);
     let old = match recorded {
-        RecordedOutcome::Value(value) => shown(value),
+        RecordedOutcome::Value(value) => render_result(value),
         RecordedOutcome::Sha256(_) => {
             return "- a result that was too large to be recorded\n+ another one\n".to_owned();
         }
     };
-    if old.len() + new.len() > COMPARED {
+    if old.len() + new.len() > MAX_COMPARED_BYTES {
         return format!("- a result of {} bytes\n+ another one of {} bytes\n", old.len(), new.len());
     }
     let (mut out, mut count) = (String::new(), 0_usize);
     let compared = TextDiff::from_lines(&old, &new);
-    for (index, group) in compared.grouped_ops(CONTEXT).iter().enumerate() {
+    for (index, group) in compared.grouped_ops(CONTEXT_LINES).iter().enumerate() {
         if index > 0 {
             out.push_str("  …\n");
         }
         for change in group.iter().flat_map(|operation| compared.iter_changes(operation)) {
             count += 1;
-            if count > LINES {
+            if count > MAX_LINES {
                 continue;
             }
             let sign = match change.tag() {
@@ -126,22 +126,22 @@ fn difference(recorded: &RecordedOutcome, replayed: &Value) -> String {
                 ChangeTag::Insert => '+',
                 ChangeTag::Equal => ' ',
             };
-            let _ = writeln!(out, "{sign} {}", line(change.value().trim_end_matches('\n'), LINE));
+            let _ = writeln!(out, "{sign} {}", clean_line(change.value().trim_end_matches('\n'), MAX_LINE_BYTES));
         }
     }
-    if count > LINES {
-        let _ = writeln!(out, "  and {} lines more", count - LINES);
+    if count > MAX_LINES {
+        let _ = writeln!(out, "  and {} lines more", count - MAX_LINES);
     }
     out
 }
 
 /// Renders a result as lines: text as it is, everything else as JSON.
-fn shown(result: &Value) -> String {
+fn render_result(result: &Value) -> String {
     let mut out = String::new();
     let Some(members) = result.as_object() else { return format!("{result}\n") };
     for (name, value) in members {
         match (name.as_str(), value) {
-            ("content", Value::Array(blocks)) => blocks.iter().for_each(|block| out += &shown_block(block)),
+            ("content", Value::Array(blocks)) => blocks.iter().for_each(|block| out += &render_block(block)),
             (name, Value::String(text)) => {
                 let _ = writeln!(out, "{name}: {text}");
             }
@@ -153,7 +153,7 @@ fn shown(result: &Value) -> String {
     out
 }
 
-fn shown_block(block: &Value) -> String {
+fn render_block(block: &Value) -> String {
     match (block.get("type").and_then(Value::as_str), block.get("text")) {
         (Some("text"), Some(Value::String(text))) if block.as_object().is_some_and(|members| members.len() == 2) => {
             format!("{text}\n")
@@ -167,7 +167,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::call::tests::call;
+    use crate::recorded_call::tests::call;
 
     fn text(text: &str) -> Value {
         json!({"content": [{"type": "text", "text": text}], "structured": {"sum": 1}})
@@ -196,11 +196,14 @@ mod tests {
 
     #[test]
     fn what_it_did_is_compared_too() {
-        let mut replayed = ReplayedCall { unknown: vec!["GET /a".to_owned()], ..ReplayedCall::default() };
-        replayed.undone.push("POST /b".to_owned());
+        let mut replayed = ReplayedCall { unrecorded: vec!["GET /a".to_owned()], ..ReplayedCall::default() };
+        replayed.not_repeated.push("POST /b".to_owned());
         let recorded = RecordedCall { result: RecordedOutcome::Value(Value::Null), ..call(1) };
         let ReplayVerdict::Differs(changes) = compare(&recorded, &replayed).verdict else { panic!() };
-        assert_eq!(changes, [ReplayChange::Did("GET /a".to_owned()), ReplayChange::DidNot("POST /b".to_owned())]);
+        assert_eq!(
+            changes,
+            [ReplayChange::Unrecorded("GET /a".to_owned()), ReplayChange::NotRepeated("POST /b".to_owned())]
+        );
     }
 
     #[test]
@@ -211,7 +214,10 @@ mod tests {
         {
             let ReplayVerdict::Differs(changes) = compared(text(&old), text(&new)) else { panic!() };
             let [ReplayChange::Result(difference)] = &changes[..] else { panic!() };
-            assert!(difference.lines().count() <= LINES + 2 && difference.len() < LINES * (LINE + 4), "{difference}");
+            assert!(
+                difference.lines().count() <= MAX_LINES + 2 && difference.len() < MAX_LINES * (MAX_LINE_BYTES + 4),
+                "{difference}"
+            );
         }
     }
 }

@@ -30,7 +30,7 @@ impl RecordingFile {
     /// Returns an error if the file cannot be used, is readable by other users, is not a recording,
     /// or is in use by another server.
     pub fn open(path: &Path) -> Result<Self, RecordingError> {
-        let (file, length) = append(path)?;
+        let (file, length) = open_for_append(path)?;
         Ok(Self { file, path: path.to_owned(), length })
     }
 }
@@ -42,12 +42,12 @@ impl RecordingFile {
 ///
 /// Returns an error if the file is not a recording, is readable by other users, or is in use by
 /// another server.
-fn append(path: &Path) -> Result<(File, u64), RecordingError> {
+fn open_for_append(path: &Path) -> Result<(File, u64), RecordingError> {
     let name = path.display();
     let failed = |error: &dyn std::fmt::Display| RecordingError(format!("cannot record to {name}: {error}"));
     // A recording contains the arguments and results of tools. Do not follow symbolic links, and do
     // not allow other users to read it.
-    if let Some(why) = no_recording(path) {
+    if let Some(why) = invalid_format(path) {
         return Err(failed(&why));
     }
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
@@ -85,7 +85,7 @@ fn append(path: &Path) -> Result<(File, u64), RecordingError> {
 /// Returns the reason that a file is not a recording; `None` if it is one, or if that cannot be
 /// determined. This check precedes the advice to change the owner or the mode, which would be wrong
 /// for a file of another kind.
-fn no_recording(path: &Path) -> Option<RecordingError> {
+fn invalid_format(path: &Path) -> Option<RecordingError> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = File::from(open(path, flags, Mode::empty()).ok()?);
     let found = file.metadata().ok()?;
@@ -103,18 +103,18 @@ mod tests {
     use super::*;
 
     fn refused(path: &Path) -> String {
-        append(path).unwrap_err().to_string()
+        open_for_append(path).unwrap_err().to_string()
     }
 
     #[test]
     fn a_new_file_is_for_its_user_alone_and_for_one_server() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("calls.jsonl");
-        let (file, length) = append(&path).unwrap();
+        let (file, length) = open_for_append(&path).unwrap();
         assert_eq!((file.metadata().unwrap().permissions().mode() & 0o777, length), (0o600, 0));
         assert!(refused(&path).contains("another server records to it"));
         drop(file);
-        append(&path).unwrap();
+        open_for_append(&path).unwrap();
     }
 
     #[test]
@@ -134,7 +134,7 @@ mod tests {
         let link = dir.path().join("link");
         symlink(&path, &link).unwrap();
         assert!(refused(&link).contains("it is a link"));
-        assert!(append(dir.path()).is_err());
+        assert!(open_for_append(dir.path()).is_err());
         rustix::fs::mknodat(
             rustix::fs::CWD,
             dir.path().join("pipe"),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Version of the format. Files of a newer version are rejected.
-pub(crate) const VERSION: u64 = 1;
+pub(crate) const FORMAT_VERSION: u64 = 1;
 
 /// Header line. Each server that records to a file writes one first.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::blob::BinaryText;
+use crate::binary_text::BinaryText;
 
 /// Outcome of an HTTP request, as the guest observed it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
@@ -56,7 +56,7 @@ pub enum HttpError {
 
 impl HttpAnswer {
     /// Returns the approximate memory use, in bytes.
-    pub fn size(&self) -> usize {
+    pub fn approximate_bytes(&self) -> usize {
         match self {
             Self::Response { fields, body, pieces, .. } => {
                 let fields: usize = fields.iter().map(|(name, value)| name.len() + value.0.len()).sum();

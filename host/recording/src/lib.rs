@@ -6,32 +6,32 @@
 //! its replay. The crate does not depend on wasmtime, the catalog or the protocol: the sandbox
 //! records and replays the [`HostAnswers`] of a call, and the `toolbay` crate does the rest.
 
-mod answers;
-mod blob;
-mod call;
+mod binary_text;
 mod compare;
 mod error;
 mod file;
 mod header;
+mod host_answers;
 mod http;
-mod line;
-mod missing;
+mod missing_input;
 mod outcome;
-mod queue;
 mod reader;
-mod room;
+mod recorded_call;
+mod recorder;
+mod recording_line;
+mod reservation;
 mod writer;
 
-pub use self::answers::{HostAnswers, HostOperation, OperationResult, RandomSeed};
-pub use self::blob::BinaryText;
-pub use self::call::{RecordedCall, RecordedQuestions, RecordedUsage, variable};
+pub use self::binary_text::BinaryText;
 pub use self::compare::{FigurePair, ReplayChange, ReplayComparison, ReplayVerdict, ReplayedCall, compare};
 pub use self::error::RecordingError;
 pub use self::file::RecordingFile;
 pub use self::header::RecordingHeader;
+pub use self::host_answers::{HostAnswers, HostOperation, OperationResult, RandomSeed};
 pub use self::http::{HttpAnswer, HttpError};
-pub use self::missing::MissingInput;
-pub use self::outcome::{RecordedOutcome, failed, replied};
-pub use self::queue::{CallRecorder, RecordingSettings};
+pub use self::missing_input::MissingInput;
+pub use self::outcome::{RecordedOutcome, error_result, reply_result};
 pub use self::reader::{RecordingItem, RecordingReader};
-pub use self::room::RecordingReservation;
+pub use self::recorded_call::{RecordedCall, RecordedQuestions, RecordedUsage, variable_digest};
+pub use self::recorder::{CallRecorder, RecordingSettings};
+pub use self::reservation::RecordingReservation;

@@ -18,7 +18,7 @@ pub enum RecordedOutcome {
 impl RecordedOutcome {
     /// Converts the outcome to its digest.
     #[must_use]
-    pub fn digest(self) -> Self {
+    pub fn into_digest(self) -> Self {
         match self {
             Self::Value(value) => Self::Sha256(hash(value.to_string().as_bytes())),
             digest @ Self::Sha256(_) => digest,
@@ -26,26 +26,26 @@ impl RecordedOutcome {
     }
 
     /// Returns whether the outcome equals `value`.
-    pub fn is(&self, value: &Value) -> bool {
+    pub fn matches(&self, value: &Value) -> bool {
         match self {
             Self::Value(own) => own == value,
-            Self::Sha256(_) => *self == Self::Value(value.clone()).digest(),
+            Self::Sha256(_) => *self == Self::Value(value.clone()).into_digest(),
         }
     }
 }
 
 /// Returns the result of a call that failed with this error.
-pub fn failed(error: &CallError) -> Value {
+pub fn error_result(error: &CallError) -> Value {
     json!({"error": error.kind().as_str(), "message": error.to_string()})
 }
 
 /// Returns the result of a call that ended with this reply. Binary content is replaced by its
 /// digest.
-pub fn replied(reply: &CallReply) -> Value {
+pub fn reply_result(reply: &CallReply) -> Value {
     match reply {
         CallReply::Tool(output) => {
             let mut result = Map::new();
-            result.insert("content".to_owned(), output.content.iter().map(block).collect());
+            result.insert("content".to_owned(), output.content.iter().map(block_json).collect());
             if let Some(structured) = &output.structured {
                 result.insert("structured".to_owned(), structured.clone());
             }
@@ -66,17 +66,17 @@ pub fn replied(reply: &CallReply) -> Value {
     }
 }
 
-fn block(content: &ContentBlock) -> Value {
+fn block_json(content: &ContentBlock) -> Value {
     let ContentBlock { body, audience, priority, last_modified } = content;
     let mut block = match body {
         ContentBody::Text(text) => json!({"type": "text", "text": text}),
-        ContentBody::Image(media) => self::media("image", media),
-        ContentBody::Audio(media) => self::media("audio", media),
+        ContentBody::Image(media) => self::media_json("image", media),
+        ContentBody::Audio(media) => self::media_json("audio", media),
         ContentBody::ResourceLink(link) => json!({
             "type": "resource-link", "uri": link.uri, "name": link.name, "title": link.title,
             "description": link.description, "mime_type": link.mime_type, "size": link.size,
         }),
-        ContentBody::Resource(resource) => self::resource(resource),
+        ContentBody::Resource(resource) => self::resource_json(resource),
     };
     if let Some(members) = block.as_object_mut() {
         let more = [
@@ -90,11 +90,11 @@ fn block(content: &ContentBlock) -> Value {
     block
 }
 
-fn media(kind: &str, media: &MediaContent) -> Value {
+fn media_json(kind: &str, media: &MediaContent) -> Value {
     json!({"type": kind, "mime_type": media.mime_type, "bytes": media.data.len(), "sha256": hash(&media.data)})
 }
 
-fn resource(resource: &EmbeddedResource) -> Value {
+fn resource_json(resource: &EmbeddedResource) -> Value {
     let EmbeddedResource { uri, mime_type, content } = resource;
     match content {
         ResourceContent::Text(text) => json!({"type": "resource", "uri": uri, "mime_type": mime_type, "text": text}),
@@ -124,7 +124,7 @@ mod tests {
             meta: Map::new(),
         };
         assert_eq!(
-            replied(&CallReply::Tool(output)),
+            reply_result(&CallReply::Tool(output)),
             json!({
                 "content": [
                     {"type": "text", "text": "a", "audience": ["user"]},
@@ -140,10 +140,10 @@ mod tests {
 
     #[test]
     fn a_failure_is_its_kind_and_its_words_and_a_digest_stands_for_the_whole() {
-        let value = failed(&CallError::limit(Limit::Fuel(5)));
+        let value = error_result(&CallError::limit(Limit::Fuel(5)));
         assert_eq!(value["error"], "fuel");
-        let digest = RecordedOutcome::Value(value.clone()).digest();
-        assert!(digest.is(&value) && RecordedOutcome::Value(value.clone()).is(&value));
-        assert!(!digest.is(&Value::Null) && digest.clone().digest() == digest);
+        let digest = RecordedOutcome::Value(value.clone()).into_digest();
+        assert!(digest.matches(&value) && RecordedOutcome::Value(value.clone()).matches(&value));
+        assert!(!digest.matches(&Value::Null) && digest.clone().into_digest() == digest);
     }
 }

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _};
 use std::path::Path;
 
-use crate::call::RecordedCall;
 use crate::error::RecordingError;
 use crate::header::RecordingHeader;
-use crate::line::{LONGEST, LineError, RecordingLine};
+use crate::recorded_call::RecordedCall;
+use crate::recording_line::{LineError, MAX_LINE_BYTES, RecordingLine};
 
 /// Item of a recording.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub enum RecordingItem {
     /// Number of calls that could not be recorded.
     Lost(u64),
     /// Number of a line that is incomplete: the server was killed while it wrote the line.
-    Half(u64),
+    Partial(u64),
 }
 
 /// Reader of a recording. Holds at most two lines in memory.
@@ -27,16 +27,16 @@ pub enum RecordingItem {
 pub struct RecordingReader<R> {
     lines: R,
     /// Number of the last line that was read.
-    number: u64,
+    line_number: u64,
     /// Line that was read but not returned yet.
-    ahead: Option<(u64, RecordingLine)>,
+    lookahead: Option<(u64, RecordingLine)>,
 }
 
 /// Unparsed line.
 struct RawLine {
     text: Vec<u8>,
     /// True if the line end is present.
-    ended: bool,
+    has_line_end: bool,
 }
 
 impl RecordingReader<BufReader<File>> {
@@ -62,12 +62,12 @@ impl<R: BufRead> RecordingReader<R> {
     ///
     /// Returns an error if the first line is not a header or has a newer version.
     pub fn new(lines: R) -> Result<Self, RecordingError> {
-        let mut reader = Self { lines, number: 0, ahead: None };
+        let mut reader = Self { lines, line_number: 0, lookahead: None };
         let other = || RecordingError("it is not a recording of calls".to_owned());
-        let first = reader.raw()?.ok_or_else(|| RecordingError("it is empty".to_owned()))?;
+        let first = reader.read_raw()?.ok_or_else(|| RecordingError("it is empty".to_owned()))?;
         match RecordingLine::parse(&first.text) {
-            Ok(line) if line.is_header() => reader.ahead = Some((1, line)),
-            Err(LineError::Newer(version)) => return Err(newer(1, version)),
+            Ok(line) if line.is_header() => reader.lookahead = Some((1, line)),
+            Err(LineError::UnsupportedVersion(version)) => return Err(unsupported_version(1, version)),
             Ok(_) | Err(LineError::Malformed(_)) => return Err(other()),
         }
         Ok(reader)
@@ -80,48 +80,48 @@ impl<R: BufRead> RecordingReader<R> {
     /// Returns the number of the invalid line, and the reason.
     #[expect(clippy::should_implement_trait, reason = "an error ends it, which no iterator says")]
     pub fn next(&mut self) -> Result<Option<RecordingItem>, RecordingError> {
-        if let Some((number, line)) = self.ahead.take() {
-            return Ok(Some(item(number, line)));
+        if let Some((number, line)) = self.lookahead.take() {
+            return Ok(Some(to_item(number, line)));
         }
-        let Some(raw) = self.raw()? else { return Ok(None) };
-        let number = self.number;
+        let Some(raw) = self.read_raw()? else { return Ok(None) };
+        let number = self.line_number;
         let why = match RecordingLine::parse(&raw.text) {
-            Ok(line) => return Ok(Some(item(number, line))),
-            Err(LineError::Newer(version)) => return Err(newer(number, version)),
+            Ok(line) => return Ok(Some(to_item(number, line))),
+            Err(LineError::UnsupportedVersion(version)) => return Err(unsupported_version(number, version)),
             Err(LineError::Malformed(why)) => why,
         };
         // A partial line is the last line of a server.
-        if !raw.ended {
-            return Ok(Some(RecordingItem::Half(number)));
+        if !raw.has_line_end {
+            return Ok(Some(RecordingItem::Partial(number)));
         }
-        if let Some(next) = self.raw()?
+        if let Some(next) = self.read_raw()?
             && let Ok(line) = RecordingLine::parse(&next.text)
             && line.is_header()
         {
-            self.ahead = Some((self.number, line));
-            return Ok(Some(RecordingItem::Half(number)));
+            self.lookahead = Some((self.line_number, line));
+            return Ok(Some(RecordingItem::Partial(number)));
         }
         Err(RecordingError(format!("line {number}: {why}")))
     }
 
-    fn raw(&mut self) -> Result<Option<RawLine>, RecordingError> {
+    fn read_raw(&mut self) -> Result<Option<RawLine>, RecordingError> {
         let mut text = Vec::new();
-        let number = self.number + 1;
-        let read = (&mut self.lines).take(LONGEST as u64 + 1).read_until(b'\n', &mut text);
+        let number = self.line_number + 1;
+        let read = (&mut self.lines).take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', &mut text);
         read.map_err(|error| RecordingError(format!("line {number}: {error}")))?;
         if text.is_empty() {
             return Ok(None);
         }
         let ended = text.pop_if(|last| *last == b'\n').is_some();
-        if !ended && text.len() > LONGEST {
-            return Err(RecordingError(format!("line {number}: it is longer than {} MiB", LONGEST >> 20)));
+        if !ended && text.len() > MAX_LINE_BYTES {
+            return Err(RecordingError(format!("line {number}: it is longer than {} MiB", MAX_LINE_BYTES >> 20)));
         }
-        self.number = number;
-        Ok(Some(RawLine { text, ended }))
+        self.line_number = number;
+        Ok(Some(RawLine { text, has_line_end: ended }))
     }
 }
 
-fn item(number: u64, line: RecordingLine) -> RecordingItem {
+fn to_item(number: u64, line: RecordingLine) -> RecordingItem {
     match line {
         RecordingLine::Recording(header) => RecordingItem::Header(header),
         RecordingLine::Call(call) => RecordingItem::Call(number, call),
@@ -129,7 +129,7 @@ fn item(number: u64, line: RecordingLine) -> RecordingItem {
     }
 }
 
-fn newer(number: u64, version: u64) -> RecordingError {
+fn unsupported_version(number: u64, version: u64) -> RecordingError {
     RecordingError(format!(
         "line {number}: it was recorded in version {version} of the format, which is newer than this program"
     ))
@@ -143,7 +143,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::call::tests::call;
+    use crate::recorded_call::tests::call;
 
     const HEADER: &str =
         r#"{"recording":{"version":1,"toolbay":"0.2.0","started":"2026-01-02T03:04:05Z","salt":"ab"}}"#;
@@ -161,14 +161,14 @@ mod tests {
                 Ok(Some(RecordingItem::Header(_))) => items.push("header".to_owned()),
                 Ok(Some(RecordingItem::Call(line, call))) => items.push(format!("call {} at {line}", call.number)),
                 Ok(Some(RecordingItem::Lost(calls))) => items.push(format!("lost {calls}")),
-                Ok(Some(RecordingItem::Half(line))) => items.push(format!("half {line}")),
+                Ok(Some(RecordingItem::Partial(line))) => items.push(format!("half {line}")),
                 Err(error) => return (items, Some(error.to_string())),
             }
         }
     }
 
     fn line(number: u64) -> String {
-        String::from_utf8(RecordingLine::Call(Box::new(call(number))).written().unwrap()).unwrap()
+        String::from_utf8(RecordingLine::Call(Box::new(call(number))).to_bytes().unwrap()).unwrap()
     }
 
     /// Returns a call as JSON, modified by `change`.
@@ -251,7 +251,7 @@ mod tests {
         }
         let invalid = [HEADER.as_bytes(), b"\n\xff\xff\n", line(2).as_bytes()].concat();
         assert!(read(invalid).1.unwrap().contains("line 2: it is not UTF-8"));
-        let long = [HEADER.as_bytes(), b"\n", &vec![b'x'; LONGEST + 2]].concat();
+        let long = [HEADER.as_bytes(), b"\n", &vec![b'x'; MAX_LINE_BYTES + 2]].concat();
         assert!(read(long).1.unwrap().contains("line 2: it is longer than 64 MiB"));
     }
 

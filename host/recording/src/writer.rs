@@ -11,15 +11,15 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 
-use crate::call::RecordedCall;
 use crate::header::RecordingHeader;
-use crate::line::{LONGEST, RecordingLine};
-use crate::missing::MissingInput;
-use crate::room::RecordingReservation;
+use crate::missing_input::MissingInput;
+use crate::recorded_call::RecordedCall;
+use crate::recording_line::{MAX_LINE_BYTES, RecordingLine};
+use crate::reservation::RecordingReservation;
 
 /// Delay before a batch of calls is written. Waking the thread for each call could cost as much as
 /// a short call.
-const GATHER: Duration = Duration::from_millis(5);
+const BATCH_DELAY: Duration = Duration::from_millis(5);
 
 /// State shared by the writer thread and the recorders.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ pub(crate) enum RecordingMessage {
     /// Constructor of a call, and the memory reserved until it is written.
     Record(Box<dyn FnOnce() -> RecordedCall + Send>, RecordingReservation),
     /// End of the recording. The thread confirms it on the channel.
-    End(SyncSender<()>),
+    Finish(SyncSender<()>),
 }
 
 /// State of the writer thread.
@@ -53,7 +53,7 @@ pub(crate) struct RecordingWriter {
 
 impl RecordingWriter {
     /// Writes the header and returns the writer of the messages in `queue`.
-    pub(crate) fn begin(
+    pub(crate) fn start(
         file: File,
         name: String,
         length: u64,
@@ -63,7 +63,7 @@ impl RecordingWriter {
         shared: Arc<WriterProgress>,
     ) -> io::Result<Self> {
         let mut writer = Self { file: BufWriter::new(file), name, length, most, queue, shared };
-        writer.add(&RecordingLine::Recording(header))?;
+        writer.write_line(&RecordingLine::Recording(header))?;
         writer.file.flush()?;
         Ok(writer)
     }
@@ -76,7 +76,7 @@ impl RecordingWriter {
     pub(crate) fn run(mut self) {
         // Ends when all senders are dropped.
         while let Ok(first) = self.queue.recv() {
-            thread::sleep(GATHER);
+            thread::sleep(BATCH_DELAY);
             let mut next = Some(first);
             while let Some(message) = next {
                 match message {
@@ -85,11 +85,11 @@ impl RecordingWriter {
                         if !self.is_full()
                             && let Ok(call) = catch_unwind(AssertUnwindSafe(make))
                         {
-                            self.call(call);
+                            self.write_call(call);
                         }
                         drop(room);
                     }
-                    RecordingMessage::End(ended) => {
+                    RecordingMessage::Finish(ended) => {
                         self.flush();
                         let _ = ended.try_send(());
                         return;
@@ -104,32 +104,32 @@ impl RecordingWriter {
     }
 
     fn flush(&mut self) {
-        self.tell_lost();
+        self.write_lost();
         let flushed = self.file.flush();
-        self.failed(flushed);
+        self.close_on_error(flushed);
     }
 
-    fn call(&mut self, call: RecordedCall) {
+    fn write_call(&mut self, call: RecordedCall) {
         let mut line = RecordingLine::Call(Box::new(call));
-        let is_long = line.written().map_or(true, |text| text.len() > LONGEST);
+        let is_long = line.to_bytes().map_or(true, |text| text.len() > MAX_LINE_BYTES);
         if is_long && let RecordingLine::Call(call) = line {
-            line = RecordingLine::Call(Box::new(call.bare(MissingInput::TooLarge)));
+            line = RecordingLine::Call(Box::new(call.without_content(MissingInput::TooLarge)));
         }
-        let added = self.add(&line);
-        self.failed(added);
+        let added = self.write_line(&line);
+        self.close_on_error(added);
     }
 
-    fn tell_lost(&mut self) {
+    fn write_lost(&mut self) {
         let calls = self.shared.lost.swap(0, Ordering::Relaxed);
         if calls > 0 && !self.is_full() {
             tracing::warn!(calls, "calls were not recorded: there was no memory left for them");
-            let added = self.add(&RecordingLine::Lost { calls });
-            self.failed(added);
+            let added = self.write_line(&RecordingLine::Lost { calls });
+            self.close_on_error(added);
         }
     }
 
-    fn add(&mut self, line: &RecordingLine) -> io::Result<()> {
-        let text = line.written()?;
+    fn write_line(&mut self, line: &RecordingLine) -> io::Result<()> {
+        let text = line.to_bytes()?;
         let length = self.length.saturating_add(text.len() as u64);
         if length > self.most {
             let most = ByteSize::b(self.most).display().iec();
@@ -147,7 +147,7 @@ impl RecordingWriter {
 
     /// Stops recording on an error: the file may contain a partial line, and lines after it could
     /// not be read.
-    fn failed(&mut self, result: io::Result<()>) {
+    fn close_on_error(&mut self, result: io::Result<()>) {
         if let Err(error) = result {
             self.close(&format!("cannot write to {}: {error}", self.name));
         }

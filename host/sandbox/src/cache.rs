@@ -32,7 +32,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 use toolbay_model::{ComponentDescription, Digest};
-use toolbay_private::{PrivateFolder, TEMPORARY};
+use toolbay_private::{PrivateFolder, TEMPORARY_PREFIX};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
@@ -182,7 +182,7 @@ impl CompileCache {
         let cannot = |error: io::Error| off(format!("cannot use {}: {error}", folder.display()));
         let private = PrivateFolder::open(folder, "compiled components").map_err(off)?;
         // The cache must be writable. Detect a problem now instead of at the first plugin.
-        tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&private.path).map_err(cannot)?;
+        tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(&private.path).map_err(cannot)?;
         let key = CacheMacKey::load_or_create(&private).map_err(cannot)?;
         let level = Mutex::new(CacheLevel { bytes: 0, listed: None });
         Ok(Self { folder: private, key, maker: build_id(engine, DERIVATION_VERSION), size: size.as_u64(), level })
@@ -358,7 +358,7 @@ impl CompileCache {
 
     /// Creates a file for the compiler's output, which [`CompileCache::insert`] can add to the cache.
     pub(crate) fn create_temporary(&self) -> io::Result<NamedTempFile> {
-        tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&self.folder.path)
+        tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(&self.folder.path)
     }
 
     /// Adds compiled code and its notes. Errors are only logged: without the entry, the next start
@@ -437,7 +437,7 @@ impl CompileCache {
         let files = self.list_files();
         let orphans = find_orphans(&files);
         for file in &files {
-            let unfinished = file.name.starts_with(TEMPORARY) && file.is_abandoned();
+            let unfinished = file.name.starts_with(TEMPORARY_PREFIX) && file.is_abandoned();
             if unfinished || orphans.contains(&file.name) || file.is_expired_folder_notes() {
                 drop(fs::remove_file(self.folder.path.join(&file.name)));
             }
@@ -458,7 +458,7 @@ impl CompileCache {
         if total <= self.size {
             return;
         }
-        files.retain(|file| !file.name.starts_with(TEMPORARY));
+        files.retain(|file| !file.name.starts_with(TEMPORARY_PREFIX));
         files.sort_by_key(|file| file.used);
         let orphans = find_orphans(&files);
         let (alone, whole): (Vec<_>, Vec<_>) = files.iter().partition(|file| orphans.contains(&file.name));
@@ -519,7 +519,7 @@ fn find_orphans(files: &[CacheFile]) -> BTreeSet<String> {
 /// touched.
 fn is_cache_file(name: &str) -> bool {
     let digest = name.get(..DIGEST_DIGITS).is_some_and(|digest| digest.bytes().all(|byte| byte.is_ascii_hexdigit()));
-    name.starts_with(TEMPORARY) || (digest && name.get(DIGEST_DIGITS..=DIGEST_DIGITS) == Some("-"))
+    name.starts_with(TEMPORARY_PREFIX) || (digest && name.get(DIGEST_DIGITS..=DIGEST_DIGITS) == Some("-"))
 }
 
 /// The file extension of notes about a plugin folder.

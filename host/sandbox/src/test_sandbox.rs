@@ -109,8 +109,9 @@ impl TrialComponent {
         let (caller, trace, place) = (None, None, None);
         let entry = CallContext { environment, caller, trace, observer, answerable, journal, deadline, tape, place };
         let finished = runtime().block_on(self.sandbox.call(&self.callable, entry, asked));
-        let check =
-            |returned: crate::UncheckedReply| returned.check(&environment.limits, None, &Interrupt::at(deadline));
+        let check = |returned: crate::UncheckedReply| {
+            returned.check(&environment.limits, None, &Interrupt::with_deadline(deadline))
+        };
         finished.and_then(check)
     }
 }

@@ -18,37 +18,37 @@ use regex_automata::{Anchored, Input};
 use regex_syntax::hir::{Capture, Hir, HirKind, Look, Repetition};
 
 use super::budget;
-use super::patterns::PatternBudget;
+use super::pattern_budget::PatternBudget;
 
 /// Capacity of the state cache of one search, in bytes. A search that needs more clears the cache
 /// and continues.
-const CACHE: usize = 1 << 20;
+const STATE_CACHE_CAPACITY: usize = 1 << 20;
 
 /// Maximum work between two charges to the budget: the number of states of the automaton times the
 /// bytes of text.
-const PAYMENT: usize = 1 << 16;
+const MAX_UNCHARGED_WORK: usize = 1 << 16;
 
 /// Bytes of text that are read in one step, if their states are cached.
-const TEXT: usize = 32;
+const TEXT_BYTES_PER_STEP: usize = 32;
 
 /// States of the automaton, or bytes of cached states, that are visited in one step to create a new
 /// state.
-const NEW: usize = 16;
+const NEW_STATE_WORK_PER_STEP: usize = 16;
 
 /// Maximum size of an automaton that is determinized completely, in bytes.
-const WHOLE: usize = 64 << 10;
+const MAX_DENSE_DFA_BYTES: usize = 64 << 10;
 
 /// A pattern that is matched by an automaton.
 pub(super) struct AutomatonMatcher {
     dfa: DFA,
     /// If set, the automaton reads the text backwards: the match ends at the end of the text and
     /// begins anywhere.
-    backwards: bool,
+    is_reverse: bool,
     /// True if the pattern contains Unicode word boundaries. Only the library supports these, so
     /// the size of its automaton is unknown.
-    words: bool,
+    has_unicode_words: bool,
     /// The state cache of a finished search, for the next one.
-    spare: Mutex<Option<Cache>>,
+    spare_cache: Mutex<Option<Cache>>,
     patterns: PatternBudget,
 }
 
@@ -60,30 +60,36 @@ impl AutomatonMatcher {
         let config = thompson::Config::new()
             .utf8(true)
             .reverse(backwards)
-            .nfa_size_limit(Some(patterns.size()))
+            .nfa_size_limit(Some(patterns.max_pattern_bytes()))
             .which_captures(WhichCaptures::None);
         let words = pattern.properties().look_set().contains_word_unicode();
         let nfa = thompson::Compiler::new().configure(config).build_from_hir(&with_ascii_words(pattern)).ok()?;
-        let config = DFA::config().cache_capacity(CACHE).skip_cache_capacity_check(true);
+        let config = DFA::config().cache_capacity(STATE_CACHE_CAPACITY).skip_cache_capacity_check(true);
         let dfa = DFA::builder().configure(config).build_from_nfa(nfa).ok()?;
-        Some(Self { dfa, backwards, words, spare: Mutex::default(), patterns: patterns.clone() })
+        Some(Self {
+            dfa,
+            is_reverse: backwards,
+            has_unicode_words: words,
+            spare_cache: Mutex::default(),
+            patterns: patterns.clone(),
+        })
     }
 
     /// Returns the number of states.
-    pub(super) fn states(&self) -> usize {
+    pub(super) fn state_count(&self) -> usize {
         self.nfa().states().len()
     }
 
     /// Returns the size of the completely determinized automaton, in bytes; `None` if it is too
     /// large.
-    pub(super) fn whole_size(&self) -> Option<usize> {
-        if self.words || self.states() > WHOLE / 8 {
+    pub(super) fn dense_dfa_size(&self) -> Option<usize> {
+        if self.has_unicode_words || self.state_count() > MAX_DENSE_DFA_BYTES / 8 {
             return None;
         }
         let config = dense::Config::new()
-            .start_kind(if self.backwards { StartKind::Anchored } else { StartKind::Unanchored })
-            .dfa_size_limit(Some(WHOLE))
-            .determinize_size_limit(Some(WHOLE));
+            .start_kind(if self.is_reverse { StartKind::Anchored } else { StartKind::Unanchored })
+            .dfa_size_limit(Some(MAX_DENSE_DFA_BYTES))
+            .determinize_size_limit(Some(MAX_DENSE_DFA_BYTES));
         let whole = dense::Builder::new().configure(config).build_from_nfa(self.nfa()).ok()?;
         Some(whole.memory_usage())
     }
@@ -94,28 +100,28 @@ impl AutomatonMatcher {
 
     /// Returns whether the pattern matches anywhere in `text`.
     pub(super) fn is_match(&self, text: &str) -> bool {
-        let mut cache = self.cache();
+        let mut cache = self.take_cache();
         let matched = self.search(&mut cache, text);
-        self.keep(cache);
+        self.return_cache(cache);
         matched
     }
 
     fn search(&self, cache: &mut Cache, text: &str) -> bool {
-        let input = Input::new(text).anchored(if self.backwards { Anchored::Yes } else { Anchored::No });
-        let at_once = (PAYMENT / self.states().max(1)).max(1);
+        let input = Input::new(text).anchored(if self.is_reverse { Anchored::Yes } else { Anchored::No });
+        let at_once = (MAX_UNCHARGED_WORK / self.state_count().max(1)).max(1);
         let mut paid = (cache.clear_count(), cache.memory_usage());
-        let start = if self.backwards {
+        let start = if self.is_reverse {
             self.dfa.start_state_reverse(cache, &input)
         } else {
             self.dfa.start_state_forward(cache, &input)
         };
-        let Ok(mut state) = start else { budget::spent() };
+        let Ok(mut state) = start else { budget::abort_check() };
         for at in (0..text.len()).step_by(at_once) {
             let end = (at + at_once).min(text.len());
             for at in at..end {
-                let at = if self.backwards { text.len() - 1 - at } else { at };
+                let at = if self.is_reverse { text.len() - 1 - at } else { at };
                 let Some(byte) = text.as_bytes().get(at) else { break };
-                state = self.next(cache, state, *byte);
+                state = self.next_state(cache, state, *byte);
                 if state.is_tagged() {
                     if state.is_match() {
                         return true;
@@ -125,50 +131,50 @@ impl AutomatonMatcher {
                     }
                 }
             }
-            paid = self.pay(cache, paid, end - at);
+            paid = self.charge(cache, paid, end - at);
         }
-        let Ok(state) = self.dfa.next_eoi_state(cache, state) else { budget::spent() };
+        let Ok(state) = self.dfa.next_eoi_state(cache, state) else { budget::abort_check() };
         state.is_match()
     }
 
-    fn next(&self, cache: &mut Cache, state: LazyStateID, byte: u8) -> LazyStateID {
+    fn next_state(&self, cache: &mut Cache, state: LazyStateID, byte: u8) -> LazyStateID {
         // The cache is configured never to give up.
-        let Ok(next) = self.dfa.next_state(cache, state, byte) else { budget::spent() };
+        let Ok(next) = self.dfa.next_state(cache, state, byte) else { budget::abort_check() };
         next
     }
 
     /// Charges `bytes` of text, and the states that were created since the last charge.
-    fn pay(&self, cache: &Cache, (clears, usage): (usize, usize), bytes: usize) -> (usize, usize) {
+    fn charge(&self, cache: &Cache, (clears, usage): (usize, usize), bytes: usize) -> (usize, usize) {
         let now = (cache.clear_count(), cache.memory_usage());
-        let mut cost = bytes.div_ceil(TEXT);
+        let mut cost = bytes.div_ceil(TEXT_BYTES_PER_STEP);
         if now.0 != clears {
-            cost += bytes * (self.states() + now.1 / bytes.max(1)) / NEW;
+            cost += bytes * (self.state_count() + now.1 / bytes.max(1)) / NEW_STATE_WORK_PER_STEP;
         } else if now.1 > usage {
             let grown = now.1 - usage;
             let least = self.dfa.byte_classes().alphabet_len() * size_of::<LazyStateID>();
-            cost += (bytes.min(grown.div_ceil(least)) * self.states() + grown).div_ceil(NEW);
+            cost += (bytes.min(grown.div_ceil(least)) * self.state_count() + grown).div_ceil(NEW_STATE_WORK_PER_STEP);
         }
         budget::take(cost as u64);
         now
     }
 
-    fn cache(&self) -> Cache {
-        if let Some(cache) = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            self.patterns.kept().fetch_sub(cache.memory_usage(), Ordering::Relaxed);
+    fn take_cache(&self) -> Cache {
+        if let Some(cache) = self.spare_cache.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            self.patterns.cached_bytes().fetch_sub(cache.memory_usage(), Ordering::Relaxed);
             return cache;
         }
-        budget::take((self.states() / NEW) as u64);
+        budget::take((self.state_count() / NEW_STATE_WORK_PER_STEP) as u64);
         self.dfa.create_cache()
     }
 
-    fn keep(&self, cache: Cache) {
+    fn return_cache(&self, cache: Cache) {
         let size = cache.memory_usage();
-        let kept = self.patterns.kept();
-        if kept.fetch_add(size, Ordering::Relaxed).saturating_add(size) > PatternBudget::KEPT {
+        let kept = self.patterns.cached_bytes();
+        if kept.fetch_add(size, Ordering::Relaxed).saturating_add(size) > PatternBudget::MAX_CACHED_BYTES {
             kept.fetch_sub(size, Ordering::Relaxed);
             return;
         }
-        let replaced = self.spare.lock().unwrap_or_else(PoisonError::into_inner).replace(cache);
+        let replaced = self.spare_cache.lock().unwrap_or_else(PoisonError::into_inner).replace(cache);
         if let Some(replaced) = replaced {
             kept.fetch_sub(replaced.memory_usage(), Ordering::Relaxed);
         }
@@ -177,15 +183,15 @@ impl AutomatonMatcher {
 
 impl Drop for AutomatonMatcher {
     fn drop(&mut self) {
-        if let Some(cache) = self.spare.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
-            self.patterns.kept().fetch_sub(cache.memory_usage(), Ordering::Relaxed);
+        if let Some(cache) = self.spare_cache.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            self.patterns.cached_bytes().fetch_sub(cache.memory_usage(), Ordering::Relaxed);
         }
     }
 }
 
 impl fmt::Debug for AutomatonMatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AutomatonMatcher").field("states", &self.states()).finish_non_exhaustive()
+        f.debug_struct("AutomatonMatcher").field("states", &self.state_count()).finish_non_exhaustive()
     }
 }
 

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use toolbay_model::{Interrupt, thread_cpu_time};
 
 /// The custom keyword that charges a reference. No real schema uses this name.
-pub(super) const STEP: &str = "dev.toolbay/step";
+pub(super) const STEP_KEYWORD: &str = "dev.toolbay/step";
 
 /// The maximum cost of one check.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ impl CheckBudget {
     /// Budget for a quick check on a thread that has other work to do: about 2 ms, which a guest
     /// may also compute before it yields. Enough for any value of a few hundred bytes and an honest
     /// schema.
-    pub const GLANCE: Self = Self { steps: 40_000, cpu_time: Duration::from_millis(10) };
+    pub const QUICK: Self = Self { steps: 40_000, cpu_time: Duration::from_millis(10) };
 }
 
 /// The cost of matching the name of a member with patterns.
@@ -54,62 +54,63 @@ pub(super) trait NameCost: Send + Sync {
 
 /// Number of steps that a reference costs. It has a cost because its target may not access any
 /// value.
-const STEP_COST: u64 = 16;
+const REFERENCE_COST: u64 = 16;
 
 /// Number of steps between two readings of the clock.
-const CLOCK: u64 = 64;
+const CLOCK_INTERVAL_STEPS: u64 = 64;
 
 /// Maximum stack usage of a check, in bytes: half the stack of Toolbay's threads.
-const STACK: usize = 1 << 20;
+const MAX_STACK_BYTES: usize = 1 << 20;
 
 /// Keywords whose values are maps from names to schemas.
-const MAPS: [&str; 6] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
+const SCHEMA_MAP_KEYWORDS: [&str; 6] =
+    ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 
 /// Keywords whose values are data. A `$ref` in them is not a reference.
-const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
+const DATA_KEYWORDS: [&str; 4] = ["const", "enum", "default", "examples"];
 
 /// Keywords that are references.
-const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+const REFERENCE_KEYWORDS: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 /// Bytes of a text that are accessed in one step. A comparison or a format reads a gigabyte per
 /// second.
-const TEXT: usize = 64;
+const TEXT_BYTES_PER_STEP: usize = 64;
 
 thread_local! {
     static METER: CheckMeter = const {
         CheckMeter {
-            left: Cell::new(u64::MAX),
-            allowed: Cell::new(Duration::MAX),
+            steps_left: Cell::new(u64::MAX),
+            cpu_time: Cell::new(Duration::MAX),
             clock: Cell::new(None),
-            stack: Cell::new(None),
+            stack_start: Cell::new(None),
             interrupt: RefCell::new(None),
-            names: RefCell::new(None),
+            name_cost: RefCell::new(None),
         }
     };
 }
 
 /// The remaining budget of the check that runs on this thread.
 struct CheckMeter {
-    left: Cell<u64>,
-    allowed: Cell<Duration>,
+    steps_left: Cell<u64>,
+    cpu_time: Cell<Duration>,
     /// The wall clock. Reading the CPU time needs a system call, and reading the wall clock does
     /// not. The CPU time is therefore read only when the check can have used up its time according
     /// to the wall clock.
     clock: Cell<Option<CheckClock>>,
     /// The position of the stack when the check started.
-    stack: Cell<Option<usize>>,
+    stack_start: Cell<Option<usize>>,
     interrupt: RefCell<Option<Interrupt>>,
     /// The cost of reading the name of a member.
-    names: RefCell<Option<Arc<dyn NameCost>>>,
+    name_cost: RefCell<Option<Arc<dyn NameCost>>>,
 }
 
 /// The running time of a check.
 #[derive(Clone, Copy)]
 struct CheckClock {
     /// The CPU time of the thread when the clock was read for the first time.
-    start: Duration,
+    start_cpu_time: Duration,
     /// The earliest time at which the check can have used up its CPU time.
-    next: Instant,
+    next_reading: Instant,
 }
 
 /// The payload with which a check unwinds.
@@ -118,30 +119,30 @@ struct BudgetSpent;
 /// Returns the schema with every reference behind the step keyword. It accepts the same values.
 pub(super) fn with_steps(schema: &Value, siblings_count: bool) -> Value {
     let mut schema = schema.clone();
-    visit(&mut schema, siblings_count);
+    insert_steps(&mut schema, siblings_count);
     schema
 }
 
 /// Runs a check with this budget. Returns `None` if the budget was exhausted or the check was
 /// interrupted.
-pub(super) fn within<T>(
+pub(super) fn run_within<T>(
     budget: CheckBudget,
     interrupt: &Interrupt,
     names: &Arc<dyn NameCost>,
     check: impl FnOnce() -> T,
 ) -> Option<T> {
     METER.with(|meter| {
-        meter.left.set(budget.steps);
-        meter.allowed.set(budget.cpu_time);
+        meter.steps_left.set(budget.steps);
+        meter.cpu_time.set(budget.cpu_time);
         meter.clock.set(None);
-        meter.stack.set(Some(stack()));
+        meter.stack_start.set(Some(stack_position()));
         meter.interrupt.replace(Some(interrupt.clone()));
-        meter.names.replace(Some(Arc::clone(names)));
+        meter.name_cost.replace(Some(Arc::clone(names)));
     });
     let outcome = catch_unwind(AssertUnwindSafe(check));
     METER.with(|meter| {
         meter.interrupt.take();
-        meter.names.take();
+        meter.name_cost.take();
     });
     match outcome {
         Ok(result) => Some(result),
@@ -151,29 +152,29 @@ pub(super) fn within<T>(
 }
 
 /// Returns the steps that are left for the check on this thread, or that its last check left over.
-pub(super) fn left() -> u64 {
-    METER.with(|meter| meter.left.get())
+pub(super) fn steps_left() -> u64 {
+    METER.with(|meter| meter.steps_left.get())
 }
 
 /// Charges one access to a value.
-pub(super) fn look() {
+pub(super) fn charge_access() {
     take(1);
 }
 
 /// Charges a reference.
-pub(super) fn step() {
-    take(STEP_COST);
+pub(super) fn charge_reference() {
+    take(REFERENCE_COST);
 }
 
 /// Charges one access to a text.
-pub(super) fn read(text: &str) {
-    take(1 + (text.len() / TEXT) as u64);
+pub(super) fn charge_text(text: &str) {
+    take(1 + (text.len() / TEXT_BYTES_PER_STEP) as u64);
 }
 
 /// Charges one access to the name of a member, which patterns may match.
-pub(super) fn read_name(name: &str) {
-    read(name);
-    let names = METER.with(|meter| meter.names.borrow().clone());
+pub(super) fn charge_name(name: &str) {
+    charge_text(name);
+    let names = METER.with(|meter| meter.name_cost.borrow().clone());
     if let Some(names) = names {
         names.take(name);
     }
@@ -181,82 +182,84 @@ pub(super) fn read_name(name: &str) {
 
 /// Charges `cost` steps.
 pub(super) fn take(cost: u64) {
-    METER.with(|meter| meter.take(cost));
+    METER.with(|meter| meter.charge(cost));
 }
 
 /// Ends the check unless this number of steps is left.
-pub(super) fn need(steps: u64) {
-    if left() < steps {
-        spent();
+pub(super) fn require_steps(steps: u64) {
+    if steps_left() < steps {
+        abort_check();
     }
 }
 
 /// Returns whether the payload of a panic is that of an exhausted budget.
-pub(super) fn is_spent(panic: &(dyn std::any::Any + Send)) -> bool {
+pub(super) fn is_budget_panic(panic: &(dyn std::any::Any + Send)) -> bool {
     panic.is::<BudgetSpent>()
 }
 
 impl CheckMeter {
-    fn take(&self, cost: u64) {
-        let before = self.left.get();
-        let Some(left) = before.checked_sub(cost) else { spent() };
-        self.left.set(left);
-        if before / CLOCK != left / CLOCK {
+    fn charge(&self, cost: u64) {
+        let before = self.steps_left.get();
+        let Some(left) = before.checked_sub(cost) else { abort_check() };
+        self.steps_left.set(left);
+        if before / CLOCK_INTERVAL_STEPS != left / CLOCK_INTERVAL_STEPS {
             self.check_clock();
         }
-        if self.stack.get().is_some_and(|start| start.abs_diff(stack()) > STACK) {
-            spent();
+        if self.stack_start.get().is_some_and(|start| start.abs_diff(stack_position()) > MAX_STACK_BYTES) {
+            abort_check();
         }
     }
 
     fn check_clock(&self) {
         if self.is_out_of_time() || self.interrupt.borrow().as_ref().is_some_and(Interrupt::is_due) {
-            spent();
+            abort_check();
         }
     }
 
     /// Returns whether the check has used up its CPU time.
     fn is_out_of_time(&self) -> bool {
-        let (now, allowed) = (Instant::now(), self.allowed.get());
+        let (now, allowed) = (Instant::now(), self.cpu_time.get());
         let Some(clock) = self.clock.get() else {
             let next = now.checked_add(allowed);
-            self.clock.set(next.map(|next| CheckClock { start: thread_cpu_time(), next }));
+            self.clock.set(next.map(|next| CheckClock { start_cpu_time: thread_cpu_time(), next_reading: next }));
             return false;
         };
-        if now < clock.next {
+        if now < clock.next_reading {
             return false;
         }
-        let Some(left) = allowed.checked_sub(thread_cpu_time().saturating_sub(clock.start)) else { return true };
-        self.clock.set(now.checked_add(left).map(|next| CheckClock { next, ..clock }));
+        let Some(left) = allowed.checked_sub(thread_cpu_time().saturating_sub(clock.start_cpu_time)) else {
+            return true;
+        };
+        self.clock.set(now.checked_add(left).map(|next| CheckClock { next_reading: next, ..clock }));
         left.is_zero()
     }
 }
 
 /// Ends the check without a result, by unwinding.
-pub(super) fn spent() -> ! {
+pub(super) fn abort_check() -> ! {
     // `resume_unwind` does not call the panic hook, so nothing is printed.
     resume_unwind(Box::new(BudgetSpent))
 }
 
 /// Returns the approximate position of the stack.
-fn stack() -> usize {
+fn stack_position() -> usize {
     let here = 0_u8;
     std::ptr::from_ref(black_box(&here)).addr()
 }
 
-fn visit(schema: &mut Value, siblings_count: bool) {
+fn insert_steps(schema: &mut Value, siblings_count: bool) {
     match schema {
-        Value::Array(schemas) => schemas.iter_mut().for_each(|schema| visit(schema, siblings_count)),
+        Value::Array(schemas) => schemas.iter_mut().for_each(|schema| insert_steps(schema, siblings_count)),
         Value::Object(members) => {
             for (key, value) in members.iter_mut() {
-                if let (true, Value::Object(schemas)) = (MAPS.contains(&key.as_str()), &mut *value) {
-                    schemas.values_mut().for_each(|schema| visit(schema, siblings_count));
-                } else if !DATA.contains(&key.as_str()) {
-                    visit(value, siblings_count);
+                if let (true, Value::Object(schemas)) = (SCHEMA_MAP_KEYWORDS.contains(&key.as_str()), &mut *value) {
+                    schemas.values_mut().for_each(|schema| insert_steps(schema, siblings_count));
+                } else if !DATA_KEYWORDS.contains(&key.as_str()) {
+                    insert_steps(value, siblings_count);
                 }
             }
-            if REFERENCES.iter().any(|key| members.get(*key).is_some_and(Value::is_string)) {
-                put_behind_step(members, siblings_count);
+            if REFERENCE_KEYWORDS.iter().any(|key| members.get(*key).is_some_and(Value::is_string)) {
+                move_behind_step(members, siblings_count);
             }
         }
         _ => {}
@@ -265,9 +268,9 @@ fn visit(schema: &mut Value, siblings_count: bool) {
 
 /// Moves the references of one schema behind a step keyword at the end of its `allOf`, so that JSON
 /// Pointers into the `allOf` keep their targets.
-fn put_behind_step(members: &mut Map<String, Value>, siblings_count: bool) {
+fn move_behind_step(members: &mut Map<String, Value>, siblings_count: bool) {
     let mut references = Map::new();
-    for key in REFERENCES {
+    for key in REFERENCE_KEYWORDS {
         if let Some(target) = members.remove(key) {
             references.insert(key.to_owned(), target);
         }
@@ -276,7 +279,7 @@ fn put_behind_step(members: &mut Map<String, Value>, siblings_count: bool) {
         // Drafts up to 7 ignore the siblings of a reference, except for definitions.
         members.retain(|key, _| ["$schema", "$id", "id", "definitions", "$defs"].contains(&key.as_str()));
     }
-    let behind = json!({"allOf": [{STEP: true}, references]});
+    let behind = json!({"allOf": [{STEP_KEYWORD: true}, references]});
     match members.get_mut("allOf").and_then(Value::as_array_mut) {
         Some(all) => all.push(behind),
         None => {
@@ -301,21 +304,21 @@ mod tests {
 
     fn check<T>(check: impl FnOnce() -> T) -> Option<T> {
         let names: Arc<dyn NameCost> = Arc::new(Free);
-        within(BUDGET, &Interrupt::default(), &names, check)
+        run_within(BUDGET, &Interrupt::default(), &names, check)
     }
 
     /// Charges steps until the thread has used this much CPU time.
     fn compute(time: Duration) {
         let start = thread_cpu_time();
         while thread_cpu_time().checked_sub(start).unwrap() < time {
-            take(CLOCK);
+            take(CLOCK_INTERVAL_STEPS);
         }
     }
 
     #[test]
     fn a_check_that_waits_for_a_processor_is_not_out_of_time() {
         let waits = || {
-            take(CLOCK);
+            take(CLOCK_INTERVAL_STEPS);
             // Another thread occupies the CPU for longer than the check may run.
             let other = thread::spawn(|| {
                 let (clock, start) = (Instant::now(), thread_cpu_time());
@@ -326,8 +329,8 @@ mod tests {
                 }
             });
             other.join().unwrap();
-            take(CLOCK);
-            take(CLOCK);
+            take(CLOCK_INTERVAL_STEPS);
+            take(CLOCK_INTERVAL_STEPS);
         };
         assert_eq!(check(waits), Some(()));
     }

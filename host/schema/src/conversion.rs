@@ -10,39 +10,39 @@ use std::fmt::{self, Write as _};
 
 use serde_json::{Map, Value};
 use toolbay_model::JsonSize;
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 
-use super::values::{SchemaParts, TypeSet, is_required, item};
+use super::schema_parts::{SchemaParts, TypeSet, is_required, item_schema};
 
 /// Maximum number of schema parts that a conversion may visit: a few milliseconds.
-const LOOKS: usize = 50_000;
+const MAX_VISITS: usize = 50_000;
 
 /// Maximum nesting of a value, including the alternatives of its schema.
-const NESTED: usize = 200;
+const MAX_NESTING: usize = 200;
 
 /// Maximum number of conversions in a value. A value that needs more is not what its schema
 /// describes.
-const MOST: usize = 100;
+const MAX_CONVERSIONS: usize = 100;
 
 /// Maximum nesting of alternatives that are inspected.
-const DEPTH: usize = 8;
+const MAX_ALTERNATIVE_DEPTH: usize = 8;
 
 /// Maximum number of values, and of bytes, in all strings that are parsed as JSON. They are in
 /// addition to those that were counted when the request was read.
-const VALUES: u64 = 10_000;
-const TEXT: usize = 256 << 10;
+const MAX_EMBEDDED_VALUES: u64 = 10_000;
+const MAX_EMBEDDED_BYTES: usize = 256 << 10;
 
 /// Maximum edit distance between a name and one of the schema's names for it to count as a
 /// misspelling.
-const ALIKE: usize = 2;
+const MAX_NAME_DISTANCE: usize = 2;
 
 /// Maximum number of letters that are compared in a name, and the number of visits that a
 /// comparison costs.
-const LETTERS: usize = 64;
-const COMPARED: usize = 64;
+const MAX_COMPARED_LETTERS: usize = 64;
+const NAME_COMPARISON_VISITS: usize = 64;
 
 /// Maximum size of a retained pointer, in bytes. A longer one is truncated.
-const POINTER: usize = 200;
+const MAX_POINTER_BYTES: usize = 200;
 
 /// A conversion of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,11 +93,16 @@ impl fmt::Display for ValueConversion {
 /// Converts values that the schema rejects. Returns `None` if no value was converted, or if too
 /// many would be.
 pub(super) fn convert(schema: &Value, value: &mut Value) -> Option<Vec<ValueConversion>> {
-    let parts = SchemaParts::of(schema, LOOKS);
-    let mut converter =
-        ValueConverter { parts, room: JsonTextBudget::default(), nested: 0, done: Vec::new(), failed: false };
-    converter.fit(schema, value, &mut String::new(), DEPTH);
-    (!converter.failed && !converter.done.is_empty()).then_some(converter.done)
+    let parts = SchemaParts::new(schema, MAX_VISITS);
+    let mut converter = ValueConverter {
+        parts,
+        text_budget: JsonTextBudget::default(),
+        nesting: 0,
+        conversions: Vec::new(),
+        failed: false,
+    };
+    converter.convert_value(schema, value, &mut String::new(), MAX_ALTERNATIVE_DEPTH);
+    (!converter.failed && !converter.conversions.is_empty()).then_some(converter.conversions)
 }
 
 /// The remaining budget for strings that are parsed as JSON.
@@ -108,15 +113,15 @@ struct JsonTextBudget {
 
 impl Default for JsonTextBudget {
     fn default() -> Self {
-        Self { values: Cell::new(VALUES), text: Cell::new(TEXT) }
+        Self { values: Cell::new(MAX_EMBEDDED_VALUES), text: Cell::new(MAX_EMBEDDED_BYTES) }
     }
 }
 
 impl JsonTextBudget {
     /// Charges the cost of parsing a text; `None` if the budget is insufficient.
-    fn take(&self, text: &str) -> Option<()> {
+    fn try_charge(&self, text: &str) -> Option<()> {
         let left = self.text.get().checked_sub(text.len())?;
-        let values = self.values.get().checked_sub(JsonSize::of(text).values)?;
+        let values = self.values.get().checked_sub(JsonSize::measure(text).values)?;
         self.text.set(left);
         self.values.set(values);
         Some(())
@@ -125,39 +130,39 @@ impl JsonTextBudget {
 
 struct ValueConverter<'a> {
     parts: SchemaParts<'a>,
-    room: JsonTextBudget,
-    nested: usize,
-    done: Vec<ValueConversion>,
+    text_budget: JsonTextBudget,
+    nesting: usize,
+    conversions: Vec<ValueConversion>,
     failed: bool,
 }
 
 impl<'a> ValueConverter<'a> {
-    fn note(&mut self, pointer: &str, kind: ConversionKind) {
-        self.failed |= self.done.len() >= MOST;
+    fn record(&mut self, pointer: &str, kind: ConversionKind) {
+        self.failed |= self.conversions.len() >= MAX_CONVERSIONS;
         if !self.failed {
-            self.done.push(ValueConversion { pointer: line(pointer, POINTER), kind });
+            self.conversions.push(ValueConversion { pointer: clean_line(pointer, MAX_POINTER_BYTES), kind });
         }
     }
 
     /// Converts a value and its parts.
-    fn fit(&mut self, schema: &'a Value, value: &mut Value, pointer: &mut String, depth: usize) {
-        self.failed |= self.nested >= NESTED || !self.parts.look();
-        let Some(members) = self.parts.resolved(schema).filter(|_| !self.failed) else { return };
+    fn convert_value(&mut self, schema: &'a Value, value: &mut Value, pointer: &mut String, depth: usize) {
+        self.failed |= self.nesting >= MAX_NESTING || !self.parts.try_visit();
+        let Some(members) = self.parts.resolve(schema).filter(|_| !self.failed) else { return };
         let allowed = self.parts.types(schema);
-        if !allowed.covers(TypeSet::of(value)) {
-            self.change(schema, allowed, value, pointer);
+        if !allowed.is_superset(TypeSet::of_value(value)) {
+            self.convert_mismatch(schema, allowed, value, pointer);
         }
-        self.nested += 1;
+        self.nesting += 1;
         match value {
-            Value::Object(own) => self.fit_members(members, own, pointer),
-            Value::Array(items) => self.fit_items(members, items, pointer),
+            Value::Object(own) => self.convert_members(members, own, pointer),
+            Value::Array(items) => self.convert_items(members, items, pointer),
             _ => {}
         }
-        self.fit_alternatives(members, value, pointer, depth);
-        self.nested -= 1;
+        self.convert_alternatives(members, value, pointer, depth);
+        self.nesting -= 1;
     }
 
-    fn fit_alternatives(
+    fn convert_alternatives(
         &mut self,
         members: &'a Map<String, Value>,
         value: &mut Value,
@@ -169,50 +174,53 @@ impl<'a> ValueConverter<'a> {
         }
         for keyword in ["anyOf", "oneOf"] {
             if let Some(branches) = members.get(keyword).and_then(Value::as_array)
-                && let Some(meant) = self.meant(branches, value)
+                && let Some(meant) = self.intended_alternative(branches, value)
             {
-                self.fit(meant, value, pointer, depth - 1);
+                self.convert_value(meant, value, pointer, depth - 1);
             }
         }
         for part in members.get("allOf").and_then(Value::as_array).into_iter().flatten() {
-            self.fit(part, value, pointer, depth - 1);
+            self.convert_value(part, value, pointer, depth - 1);
         }
     }
 
     /// Converts a value whose type is not allowed.
-    fn change(&mut self, schema: &'a Value, allowed: TypeSet, value: &mut Value, pointer: &str) {
+    fn convert_mismatch(&mut self, schema: &'a Value, allowed: TypeSet, value: &mut Value, pointer: &str) {
         if let Value::String(text) = value
-            && let Some((read, kind)) = read(text, allowed, &self.room)
+            && let Some((read, kind)) = parse_string(text, allowed, &self.text_budget)
         {
             *value = read;
-            return self.note(pointer, kind);
+            return self.record(pointer, kind);
         }
         // A value that is not a valid item must not become a list: the list would be invalid as
         // well.
         let is_item = |schema: &'a Value| {
-            let items = item(self.parts.resolved(schema)?, 0)?;
+            let items = item_schema(self.parts.resolve(schema)?, 0)?;
             let allowed = self.parts.types(items);
-            let readable = value.as_str().is_some_and(|text| read(text, allowed, &self.room).is_some());
-            (allowed.covers(TypeSet::of(value)) || readable).then_some(())
+            let readable = value.as_str().is_some_and(|text| parse_string(text, allowed, &self.text_budget).is_some());
+            (allowed.is_superset(TypeSet::of_value(value)) || readable).then_some(())
         };
-        if allowed.has("array") && !value.is_null() && self.lists(schema).any(|schema| is_item(schema).is_some()) {
+        if allowed.contains("array")
+            && !value.is_null()
+            && self.with_alternatives(schema).any(|schema| is_item(schema).is_some())
+        {
             *value = Value::Array(vec![value.take()]);
-            self.note(pointer, ConversionKind::List);
+            self.record(pointer, ConversionKind::List);
         }
     }
 
     /// Returns a schema and its alternatives.
-    fn lists(&self, schema: &'a Value) -> impl Iterator<Item = &'a Value> + use<'a> {
-        let members = self.parts.resolved(schema);
+    fn with_alternatives(&self, schema: &'a Value) -> impl Iterator<Item = &'a Value> + use<'a> {
+        let members = self.parts.resolve(schema);
         let of = move |keyword| members.and_then(|members| members.get(keyword)).and_then(Value::as_array);
         let branches = of("anyOf").into_iter().chain(of("oneOf")).flatten();
         std::iter::once(schema).chain(branches)
     }
 
     /// Returns the only alternative that the value can be intended for.
-    fn meant(&self, branches: &'a [Value], value: &Value) -> Option<&'a Value> {
+    fn intended_alternative(&self, branches: &'a [Value], value: &Value) -> Option<&'a Value> {
         let fits = |branch: &&'a Value| {
-            self.parts.types(branch).covers(TypeSet::of(value)) && self.has_constants(branch, value)
+            self.parts.types(branch).is_superset(TypeSet::of_value(value)) && self.matches_constants(branch, value)
         };
         let mut left = branches.iter().filter(fits);
         match (left.next(), left.next()) {
@@ -223,8 +231,8 @@ impl<'a> ValueConverter<'a> {
 
     /// Returns whether an object has the required members of an alternative, and its constants,
     /// such as its kind.
-    fn has_constants(&self, branch: &'a Value, value: &Value) -> bool {
-        let (Some(members), Some(own)) = (self.parts.resolved(branch), value.as_object()) else { return true };
+    fn matches_constants(&self, branch: &'a Value, value: &Value) -> bool {
+        let (Some(members), Some(own)) = (self.parts.resolve(branch), value.as_object()) else { return true };
         let Some(properties) = members.get("properties").and_then(Value::as_object) else { return true };
         properties.iter().all(|(name, schema)| match (schema.get("const"), own.get(name)) {
             (Some(constant), Some(value)) => constant == value,
@@ -236,7 +244,7 @@ impl<'a> ValueConverter<'a> {
             .is_none_or(|required| required.iter().filter_map(Value::as_str).all(|name| own.contains_key(name)))
     }
 
-    fn fit_members(&mut self, schema: &'a Map<String, Value>, own: &mut Map<String, Value>, pointer: &mut String) {
+    fn convert_members(&mut self, schema: &'a Map<String, Value>, own: &mut Map<String, Value>, pointer: &mut String) {
         let properties = schema.get("properties").and_then(Value::as_object);
         let rest = schema.get("additionalProperties");
         let has_patterns = schema.contains_key("patternProperties");
@@ -249,37 +257,37 @@ impl<'a> ValueConverter<'a> {
                 Some(member) => {
                     let allowed = self.parts.types(member);
                     let is_null = match own.get(&name) {
-                        Some(Value::Null) => !allowed.has("null"),
-                        Some(Value::String(text)) => text == "null" && !allowed.has("string"),
+                        Some(Value::Null) => !allowed.contains("null"),
+                        Some(Value::String(text)) => text == "null" && !allowed.contains("string"),
                         _ => false,
                     };
                     if is_null && !is_required(schema, &name) {
                         own.remove(&name);
-                        self.note(pointer, ConversionKind::Absent);
+                        self.record(pointer, ConversionKind::Absent);
                     } else if let Some(value) = own.get_mut(&name) {
-                        self.fit(member, value, pointer, DEPTH);
+                        self.convert_value(member, value, pointer, MAX_ALTERNATIVE_DEPTH);
                     }
                 }
                 None if has_patterns => {}
                 None if rest == Some(&Value::Bool(false)) => {
                     // A misspelled member is not dropped, so that the caller learns the correct
                     // name.
-                    let letters = letters(&name);
+                    let letters = significant_letters(&name);
                     let mut known = properties.into_iter().flat_map(Map::keys);
                     let is_meant = |known: &String| {
                         // If no visits are left for a comparison, the name counts as similar.
-                        !own.contains_key(known) && self.are_alike(&letters, known).unwrap_or(true)
+                        !own.contains_key(known) && self.are_similar(&letters, known).unwrap_or(true)
                     };
                     if known.any(is_meant) {
                         self.failed = true;
                     } else {
                         own.remove(&name);
-                        self.note(pointer, ConversionKind::Dropped);
+                        self.record(pointer, ConversionKind::Dropped);
                     }
                 }
                 None => {
                     if let (Some(rest), Some(value)) = (rest, own.get_mut(&name)) {
-                        self.fit(rest, value, pointer, DEPTH);
+                        self.convert_value(rest, value, pointer, MAX_ALTERNATIVE_DEPTH);
                     }
                 }
             }
@@ -292,22 +300,22 @@ impl<'a> ValueConverter<'a> {
 
     /// Returns whether a name differs from these letters by so few that it may be a misspelling;
     /// `None` if no visits are left.
-    fn are_alike(&self, letters: &str, name: &str) -> Option<bool> {
-        let other = self::letters(name);
+    fn are_similar(&self, letters: &str, name: &str) -> Option<bool> {
+        let other = self::significant_letters(name);
         let [one, two] = [letters, &other].map(|letters| letters.chars().count());
-        let most = ALIKE.min(one.min(two) / 3);
+        let most = MAX_NAME_DISTANCE.min(one.min(two) / 3);
         let is_near = one.abs_diff(two) <= most;
         self.parts
-            .looks(if is_near { COMPARED } else { 1 })
+            .try_visits(if is_near { NAME_COMPARISON_VISITS } else { 1 })
             .then(|| is_near && strsim::levenshtein(letters, &other) <= most)
     }
 
-    fn fit_items(&mut self, schema: &'a Map<String, Value>, items: &mut [Value], pointer: &mut String) {
+    fn convert_items(&mut self, schema: &'a Map<String, Value>, items: &mut [Value], pointer: &mut String) {
         for (number, value) in items.iter_mut().enumerate() {
-            let Some(item) = item(schema, number) else { return };
+            let Some(item) = item_schema(schema, number) else { return };
             let length = pointer.len();
             let _ = write!(pointer, "/{number}");
-            self.fit(item, value, pointer, DEPTH);
+            self.convert_value(item, value, pointer, MAX_ALTERNATIVE_DEPTH);
             pointer.truncate(length);
             if self.failed {
                 return;
@@ -317,39 +325,39 @@ impl<'a> ValueConverter<'a> {
 }
 
 /// Returns the value that a string contains, where a string is not allowed.
-fn read(text: &str, allowed: TypeSet, room: &JsonTextBudget) -> Option<(Value, ConversionKind)> {
-    if allowed.has("string") {
+fn parse_string(text: &str, allowed: TypeSet, room: &JsonTextBudget) -> Option<(Value, ConversionKind)> {
+    if allowed.contains("string") {
         return None;
     }
     let text = text.trim();
     if let "true" | "True" | "false" | "False" = text
-        && allowed.has("boolean")
+        && allowed.contains("boolean")
     {
         return Some((Value::Bool(text.eq_ignore_ascii_case("true")), ConversionKind::Boolean));
     }
-    if text == "null" && allowed.has("null") {
+    if text == "null" && allowed.contains("null") {
         return Some((Value::Null, ConversionKind::Json));
     }
     let begins = |with: &[char]| text.starts_with(with);
     let kind = match () {
-        () if begins(&['{']) && allowed.has("object") => ConversionKind::Json,
-        () if begins(&['[']) && allowed.has("array") => ConversionKind::Json,
-        () if begins(&['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) && allowed.has("number") => {
+        () if begins(&['{']) && allowed.contains("object") => ConversionKind::Json,
+        () if begins(&['[']) && allowed.contains("array") => ConversionKind::Json,
+        () if begins(&['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) && allowed.contains("number") => {
             ConversionKind::Number
         }
         () => return None,
     };
-    room.take(text)?;
+    room.try_charge(text)?;
     let value: Value = serde_json::from_str(text).ok()?;
     // A float with more digits is not exact: a different text could result in the same number.
     let is_exact = !value.is_f64() || text.bytes().filter(u8::is_ascii_digit).count() <= 15;
-    (allowed.covers(TypeSet::of(&value)) && is_exact).then_some((value, kind))
+    (allowed.is_superset(TypeSet::of_value(&value)) && is_exact).then_some((value, kind))
 }
 
 /// Returns the letters of a name that are significant in a comparison: in lower case and without
 /// word separators.
-fn letters(name: &str) -> String {
-    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).take(LETTERS).collect()
+fn significant_letters(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).take(MAX_COMPARED_LETTERS).collect()
 }
 
 #[cfg(test)]
@@ -470,7 +478,7 @@ mod tests {
         let text = |values: usize| format!("[{}0]", "0,".repeat(values));
         assert_eq!(lists.convert(&mut json!({"a": text(4_000), "b": text(4_000)})).map(|done| done.len()), Some(2));
         assert_eq!(lists.convert(&mut json!({"a": text(6_000), "b": text(6_000)})).map(|done| done.len()), Some(1));
-        assert!(lists.convert(&mut json!({"a": format!("[\"{}\"]", "x".repeat(TEXT))})).is_none());
+        assert!(lists.convert(&mut json!({"a": format!("[\"{}\"]", "x".repeat(MAX_EMBEDDED_BYTES))})).is_none());
     }
 
     #[test]

@@ -5,48 +5,48 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::keywords::{each, each_mut, values};
+use super::keywords::{count_values, for_each_subschema, for_each_subschema_mut};
 
 /// The keyword of the definitions.
-const DEFINITIONS: &str = "$defs";
+const DEFINITIONS_KEYWORD: &str = "$defs";
 
 /// Maximum number of values in the definitions that are copied to the top: the first constant times
 /// the number of values in the schema, plus the second one. A definition within another is copied
 /// with it.
-const GROWTH: usize = 2;
-const SMALL: usize = 1_000;
+const MAX_GROWTH_FACTOR: usize = 2;
+const GROWTH_ALLOWANCE: usize = 1_000;
 
 /// Members of the root that belong to the document, not to the value that it describes.
-const OF_DOCUMENT: [&str; 5] = ["$schema", "$id", "id", DEFINITIONS, "definitions"];
+const DOCUMENT_KEYWORDS: [&str; 5] = ["$schema", "$id", "id", DEFINITIONS_KEYWORD, "definitions"];
 
 /// Moves the targets of references into `$defs` at the top. A schema remains unchanged if its
 /// references depend on their position (`$dynamicRef`, or an `$id` below the root), or if it would
 /// become much larger.
-pub(super) fn move_to_top(schema: &mut Value) {
-    if let Some(moved) = moved(schema) {
+pub(super) fn hoist_definitions(schema: &mut Value) {
+    if let Some(moved) = with_hoisted_definitions(schema) {
         *schema = moved;
     }
 }
 
-fn moved(schema: &Value) -> Option<Value> {
+fn with_hoisted_definitions(schema: &Value) -> Option<Value> {
     let root = schema.as_object()?;
     let mut found = ReferenceTargets::default();
-    found.look(root, true);
-    if found.is_fixed {
+    found.collect(root, true);
+    if found.is_position_dependent {
         return None;
     }
-    let mut top = root.get(DEFINITIONS).and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut top = root.get(DEFINITIONS_KEYWORD).and_then(Value::as_object).cloned().unwrap_or_default();
     let mut names = BTreeMap::new();
-    let mut left = GROWTH * values(schema) + SMALL;
+    let mut left = MAX_GROWTH_FACTOR * count_values(schema) + GROWTH_ALLOWANCE;
     for target in found.targets {
         let place = target.strip_prefix('#')?;
         if names.contains_key(target) || is_at_top(place) {
             continue;
         }
-        let Some((name, definition)) = definition(schema, place, &found.anchors) else { continue };
-        left = left.checked_sub(values(&definition))?;
-        let name = free(&name, &top);
-        names.insert(target.to_owned(), format!("#/{DEFINITIONS}/{name}"));
+        let Some((name, definition)) = copy_definition(schema, place, &found.anchors) else { continue };
+        left = left.checked_sub(count_values(&definition))?;
+        let name = unused_name(&name, &top);
+        names.insert(target.to_owned(), format!("#/{DEFINITIONS_KEYWORD}/{name}"));
         top.insert(name, definition);
     }
     if names.is_empty() {
@@ -54,9 +54,9 @@ fn moved(schema: &Value) -> Option<Value> {
     }
     let mut root = root.clone();
     root.remove("definitions");
-    root.insert(DEFINITIONS.into(), top.into());
+    root.insert(DEFINITIONS_KEYWORD.into(), top.into());
     let mut moved = Value::Object(root);
-    rename(&mut moved, &names);
+    rewrite_references(&mut moved, &names);
     Some(moved)
 }
 
@@ -66,26 +66,26 @@ struct ReferenceTargets<'a> {
     targets: Vec<&'a str>,
     anchors: BTreeMap<&'a str, &'a Value>,
     /// True if references depend on their position.
-    is_fixed: bool,
+    is_position_dependent: bool,
 }
 
 impl<'a> ReferenceTargets<'a> {
-    fn look(&mut self, members: &'a Map<String, Value>, is_root: bool) {
+    fn collect(&mut self, members: &'a Map<String, Value>, is_root: bool) {
         let id = members.get("$id").or_else(|| members.get("id")).and_then(Value::as_str);
-        self.is_fixed |= members.contains_key("$dynamicRef")
+        self.is_position_dependent |= members.contains_key("$dynamicRef")
             || members.contains_key("$recursiveRef")
             || id.is_some_and(|_| !is_root);
         if let Some(target) = members.get("$ref").and_then(Value::as_str) {
             // Any other target refers to the document by its `$id`.
-            self.is_fixed |= !target.starts_with('#');
+            self.is_position_dependent |= !target.starts_with('#');
             self.targets.push(target);
         }
-        each(members, &mut |_, schema| {
+        for_each_subschema(members, &mut |_, schema| {
             if let Some(members) = schema.as_object() {
                 if let Some(anchor) = members.get("$anchor").and_then(Value::as_str) {
                     self.anchors.insert(anchor, schema);
                 }
-                self.look(members, false);
+                self.collect(members, false);
             }
         });
     }
@@ -98,10 +98,10 @@ fn is_at_top(place: &str) -> bool {
 }
 
 /// Returns a name for the schema at `place`, and a copy of the schema.
-fn definition(root: &Value, place: &str, anchors: &BTreeMap<&str, &Value>) -> Option<(String, Value)> {
+fn copy_definition(root: &Value, place: &str, anchors: &BTreeMap<&str, &Value>) -> Option<(String, Value)> {
     if place.is_empty() {
         let mut copy = root.clone();
-        copy.as_object_mut()?.retain(|key, _| !OF_DOCUMENT.contains(&key.as_str()));
+        copy.as_object_mut()?.retain(|key, _| !DOCUMENT_KEYWORDS.contains(&key.as_str()));
         let title = root.get("title").and_then(Value::as_str).unwrap_or("root");
         return Some((title.to_owned(), without_anchors(copy)));
     }
@@ -118,13 +118,13 @@ fn definition(root: &Value, place: &str, anchors: &BTreeMap<&str, &Value>) -> Op
 fn without_anchors(mut schema: Value) -> Value {
     if let Some(members) = schema.as_object_mut() {
         members.remove("$anchor");
-        each_mut(members, &mut |_, schema| *schema = without_anchors(schema.take()));
+        for_each_subschema_mut(members, &mut |_, schema| *schema = without_anchors(schema.take()));
     }
     schema
 }
 
 /// Returns a name that is not taken, with characters that need no escape in a reference.
-fn free(wanted: &str, taken: &Map<String, Value>) -> String {
+fn unused_name(wanted: &str, taken: &Map<String, Value>) -> String {
     let allowed = |c: char| if c.is_ascii_alphanumeric() || "_-.".contains(c) { c } else { '_' };
     let wanted: String = wanted.chars().take(64).map(allowed).collect();
     let wanted = if wanted.is_empty() { "definition".to_owned() } else { wanted };
@@ -132,12 +132,12 @@ fn free(wanted: &str, taken: &Map<String, Value>) -> String {
     std::iter::once(wanted.clone()).chain(numbered).find(|name| !taken.contains_key(name)).unwrap_or(wanted)
 }
 
-fn rename(schema: &mut Value, names: &BTreeMap<String, String>) {
+fn rewrite_references(schema: &mut Value, names: &BTreeMap<String, String>) {
     let Some(members) = schema.as_object_mut() else { return };
     if let Some(Value::String(target)) = members.get_mut("$ref")
         && let Some(name) = names.get(target)
     {
         target.clone_from(name);
     }
-    each_mut(members, &mut |_, schema| rename(schema, names));
+    for_each_subschema_mut(members, &mut |_, schema| rewrite_references(schema, names));
 }

@@ -7,14 +7,14 @@
 use std::collections::BTreeSet;
 
 /// Maximum length of the quoted part of a pattern, in characters.
-const QUOTED: usize = 24;
+const MAX_QUOTED_CHARS: usize = 24;
 
 /// Maximum nesting of groups. The engines also have such a limit.
-const GROUPS: usize = 250;
+const MAX_GROUP_DEPTH: usize = 250;
 
 /// The general categories and binary properties of Unicode that can occur without a value in
 /// `\p{…}`. Other names, such as `Script`, need a value.
-const PROPERTIES: &str = " Any ASCII ASCII_Hex_Digit AHex Alphabetic Alpha Assigned Bidi_Control Bidi_C Bidi_Mirrored Bidi_M \
+const UNICODE_PROPERTIES: &str = " Any ASCII ASCII_Hex_Digit AHex Alphabetic Alpha Assigned Bidi_Control Bidi_C Bidi_Mirrored Bidi_M \
     Case_Ignorable CI Cased Changes_When_Casefolded CWCF Changes_When_Casemapped CWCM Changes_When_Lowercased CWL \
     Changes_When_NFKC_Casefolded CWKCF Changes_When_Titlecased CWT Changes_When_Uppercased CWU Dash \
     Default_Ignorable_Code_Point DI Deprecated Dep Diacritic Dia Emoji Emoji_Component EComp Emoji_Modifier EMod \
@@ -36,15 +36,15 @@ const PROPERTIES: &str = " Any ASCII ASCII_Hex_Digit AHex Alphabetic Alpha Assig
 /// # Errors
 ///
 /// Returns the position of the mistake, and the text to write instead.
-pub(super) fn check(source: &str) -> Result<(), String> {
-    let mut reader = PatternReader { chars: source.chars().collect(), ..PatternReader::default() };
-    reader.read().map_err(|fault| {
-        let found: String = reader.chars.iter().skip(fault.at).take(fault.length.min(QUOTED)).collect();
+pub(super) fn check_pattern(source: &str) -> Result<(), String> {
+    let mut reader = PatternParser { chars: source.chars().collect(), ..PatternParser::default() };
+    reader.parse().map_err(|fault| {
+        let found: String = reader.chars.iter().skip(fault.at).take(fault.length.min(MAX_QUOTED_CHARS)).collect();
         let at = fault.at + 1;
         let place = if found.is_empty() { "at its end".to_owned() } else { format!("at character {at}, {found:?}") };
-        let pattern: String = source.chars().take(2 * QUOTED).collect();
+        let pattern: String = source.chars().take(2 * MAX_QUOTED_CHARS).collect();
         let cut = if pattern.len() < source.len() { "…" } else { "" };
-        format!("the pattern {pattern:?}{cut} is not a \"regex\" of ECMA-262: {place}: {}", fault.instead)
+        format!("the pattern {pattern:?}{cut} is not a \"regex\" of ECMA-262: {place}: {}", fault.replacement)
     })
 }
 
@@ -52,11 +52,11 @@ pub(super) fn check(source: &str) -> Result<(), String> {
 struct PatternError {
     at: usize,
     length: usize,
-    instead: String,
+    replacement: String,
 }
 
-fn fault(at: usize, length: usize, instead: &str) -> PatternError {
-    PatternError { at, length, instead: instead.to_owned() }
+fn pattern_error(at: usize, length: usize, instead: &str) -> PatternError {
+    PatternError { at, length, replacement: instead.to_owned() }
 }
 
 /// The preceding element of the pattern, as the target of a quantifier.
@@ -72,54 +72,67 @@ enum QuantifierTarget {
 }
 
 #[derive(Default)]
-struct PatternReader {
+struct PatternParser {
     chars: Vec<char>,
     at: usize,
     /// For each open group, whether it is a look-around.
-    open: Vec<bool>,
-    groups: usize,
-    names: BTreeSet<String>,
+    open_groups: Vec<bool>,
+    group_count: usize,
+    group_names: BTreeSet<String>,
     /// The references to groups: the number or name, the position, and the length.
-    numbers: Vec<(usize, usize, usize)>,
-    named: Vec<(String, usize, usize)>,
-    before: QuantifierTarget,
+    numbered_references: Vec<(usize, usize, usize)>,
+    named_references: Vec<(String, usize, usize)>,
+    preceding: QuantifierTarget,
 }
 
-impl PatternReader {
-    fn read(&mut self) -> Result<(), PatternError> {
+impl PatternParser {
+    fn parse(&mut self) -> Result<(), PatternError> {
         while let Some(c) = self.peek(0) {
             let start = self.at;
             match c {
-                '^' | '$' | '|' => self.pass(1, QuantifierTarget::Nothing),
-                '(' => self.group()?,
-                ')' => match self.open.pop() {
-                    Some(looks) => self.pass(1, if looks { QuantifierTarget::Nothing } else { QuantifierTarget::Atom }),
-                    None => return Err(fault(start, 1, "it closes no group; write \"\\\\)\" for the character")),
+                '^' | '$' | '|' => self.advance(1, QuantifierTarget::Nothing),
+                '(' => self.parse_group()?,
+                ')' => match self.open_groups.pop() {
+                    Some(looks) => {
+                        self.advance(1, if looks { QuantifierTarget::Nothing } else { QuantifierTarget::Atom })
+                    }
+                    None => {
+                        return Err(pattern_error(start, 1, "it closes no group; write \"\\\\)\" for the character"));
+                    }
                 },
                 '*' | '+' | '?' => {
                     self.at += 1;
-                    self.quantifier(start)?;
+                    self.parse_quantifier(start)?;
                 }
                 '{' => {
-                    self.count()?;
-                    self.quantifier(start)?;
+                    self.parse_count()?;
+                    self.parse_quantifier(start)?;
                 }
                 '}' | ']' => {
-                    return Err(fault(start, 1, &format!("write \"\\\\{c}\" for the character")));
+                    return Err(pattern_error(start, 1, &format!("write \"\\\\{c}\" for the character")));
                 }
-                '[' => self.class()?,
-                '\\' => self.escape()?,
-                _ => self.pass(1, QuantifierTarget::Atom),
+                '[' => self.parse_class()?,
+                '\\' => self.parse_escape()?,
+                _ => self.advance(1, QuantifierTarget::Atom),
             }
         }
-        if !self.open.is_empty() {
-            return Err(fault(self.at, 1, "a group is not closed; add \")\", or write \"\\\\(\" for the character"));
+        if !self.open_groups.is_empty() {
+            return Err(pattern_error(
+                self.at,
+                1,
+                "a group is not closed; add \")\", or write \"\\\\(\" for the character",
+            ));
         }
-        if let Some((_, at, length)) = self.numbers.iter().find(|(number, ..)| *number > self.groups) {
-            return Err(fault(*at, *length, "there is no such group; write \"\\\\x01\" for a character by its code"));
+        if let Some((_, at, length)) = self.numbered_references.iter().find(|(number, ..)| *number > self.group_count) {
+            return Err(pattern_error(
+                *at,
+                *length,
+                "there is no such group; write \"\\\\x01\" for a character by its code",
+            ));
         }
-        if let Some((_, at, length)) = self.named.iter().find(|(name, ..)| !self.names.contains(name)) {
-            return Err(fault(*at, *length, "there is no group with this name"));
+        if let Some((_, at, length)) = self.named_references.iter().find(|(name, ..)| !self.group_names.contains(name))
+        {
+            return Err(pattern_error(*at, *length, "there is no group with this name"));
         }
         Ok(())
     }
@@ -128,62 +141,62 @@ impl PatternReader {
         self.chars.get(self.at + ahead).copied()
     }
 
-    fn pass(&mut self, length: usize, before: QuantifierTarget) {
+    fn advance(&mut self, length: usize, before: QuantifierTarget) {
         self.at += length;
-        self.before = before;
+        self.preceding = before;
     }
 
-    fn rest_begins(&self, with: &str) -> bool {
+    fn rest_starts_with(&self, with: &str) -> bool {
         with.chars().enumerate().all(|(n, c)| self.peek(n) == Some(c))
     }
 
     /// Returns the characters before `end`, starting `ahead` characters after the current position;
     /// `None` if `end` is not found.
-    fn until(&self, ahead: usize, end: char) -> Option<String> {
+    fn text_until(&self, ahead: usize, end: char) -> Option<String> {
         let rest = self.chars.get(self.at + ahead..)?;
         let length = rest.iter().position(|c| *c == end)?;
         rest.get(..length).map(|found| found.iter().collect())
     }
 
-    fn group(&mut self) -> Result<(), PatternError> {
+    fn parse_group(&mut self) -> Result<(), PatternError> {
         let start = self.at;
-        if self.open.len() >= GROUPS {
-            return Err(fault(start, 1, &format!("groups can be nested {GROUPS} levels deep")));
+        if self.open_groups.len() >= MAX_GROUP_DEPTH {
+            return Err(pattern_error(start, 1, &format!("groups can be nested {MAX_GROUP_DEPTH} levels deep")));
         }
         let heads = [("(?:", false), ("(?=", true), ("(?!", true), ("(?<=", true), ("(?<!", true)];
-        if let Some((head, looks)) = heads.into_iter().find(|(head, _)| self.rest_begins(head)) {
-            self.open.push(looks);
-            self.pass(head.len(), QuantifierTarget::Nothing);
+        if let Some((head, looks)) = heads.into_iter().find(|(head, _)| self.rest_starts_with(head)) {
+            self.open_groups.push(looks);
+            self.advance(head.len(), QuantifierTarget::Nothing);
             return Ok(());
         }
-        if self.rest_begins("(?<") {
-            let name = self.until(3, '>').unwrap_or_default();
+        if self.rest_starts_with("(?<") {
+            let name = self.text_until(3, '>').unwrap_or_default();
             let length = 4 + name.chars().count();
             if !is_name(&name) {
-                return Err(fault(start, length, "a group's name has letters, digits and \"_\""));
+                return Err(pattern_error(start, length, "a group's name has letters, digits and \"_\""));
             }
-            if !self.names.insert(name) {
-                return Err(fault(start, length, "two groups have this name; give each its own"));
+            if !self.group_names.insert(name) {
+                return Err(pattern_error(start, length, "two groups have this name; give each its own"));
             }
-            self.groups += 1;
-            self.open.push(false);
-            self.pass(length, QuantifierTarget::Nothing);
+            self.group_count += 1;
+            self.open_groups.push(false);
+            self.advance(length, QuantifierTarget::Nothing);
             return Ok(());
         }
         if self.peek(1) != Some('?') {
-            self.groups += 1;
-            self.open.push(false);
-            self.pass(1, QuantifierTarget::Nothing);
+            self.group_count += 1;
+            self.open_groups.push(false);
+            self.advance(1, QuantifierTarget::Nothing);
             return Ok(());
         }
-        let (length, instead) = self.foreign_group();
-        Err(fault(start, length, &instead))
+        let (length, instead) = self.suggest_group();
+        Err(pattern_error(start, length, &instead))
     }
 
     /// Returns the length of a group in the syntax of another language, and the text to write
     /// instead.
-    fn foreign_group(&self) -> (usize, String) {
-        let name = |ahead: usize, end: char| self.until(ahead, end).filter(|name| is_name(name));
+    fn suggest_group(&self) -> (usize, String) {
+        let name = |ahead: usize, end: char| self.text_until(ahead, end).filter(|name| is_name(name));
         let flags: String =
             self.chars.iter().skip(self.at + 2).take_while(|c| c.is_ascii_alphabetic() || **c == '-').collect();
         match (self.peek(2), self.peek(3)) {
@@ -217,68 +230,72 @@ impl PatternReader {
     }
 
     /// Parses the rest of a quantifier that begins at `start`.
-    fn quantifier(&mut self, start: usize) -> Result<(), PatternError> {
-        match self.before {
+    fn parse_quantifier(&mut self, start: usize) -> Result<(), PatternError> {
+        match self.preceding {
             QuantifierTarget::Atom => {}
             QuantifierTarget::Quantifier if self.chars.get(start) == Some(&'+') => {
-                return Err(fault(start, 1, "there are no possessive quantifiers; leave this \"+\" out"));
+                return Err(pattern_error(start, 1, "there are no possessive quantifiers; leave this \"+\" out"));
             }
             QuantifierTarget::Quantifier | QuantifierTarget::Nothing => {
                 let length = self.at - start;
-                return Err(fault(start, length, "there is nothing to repeat; write \"\\\\\" before the character"));
+                return Err(pattern_error(
+                    start,
+                    length,
+                    "there is nothing to repeat; write \"\\\\\" before the character",
+                ));
             }
         }
         if self.peek(0) == Some('?') {
             self.at += 1;
         }
-        self.before = QuantifierTarget::Quantifier;
+        self.preceding = QuantifierTarget::Quantifier;
         Ok(())
     }
 
     /// Parses `{2}`, `{2,}` or `{2,3}`.
-    fn count(&mut self) -> Result<(), PatternError> {
+    fn parse_count(&mut self) -> Result<(), PatternError> {
         let start = self.at;
-        let inner = self.until(1, '}').unwrap_or_default();
+        let inner = self.text_until(1, '}').unwrap_or_default();
         let (least, most) = inner.split_once(',').unwrap_or((&inner, &inner));
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let length = 2 + inner.chars().count();
         if least.is_empty() && is_number(most) {
-            return Err(fault(start, length, &format!("write \"{{0,{most}}}\"")));
+            return Err(pattern_error(start, length, &format!("write \"{{0,{most}}}\"")));
         }
         if !is_number(least) || !(most.is_empty() || is_number(most)) {
-            return Err(fault(start, 1, "write \"\\\\{\" for the character"));
+            return Err(pattern_error(start, 1, "write \"\\\\{\" for the character"));
         }
         let number = |text: &str| text.parse::<u64>().unwrap_or(u64::MAX);
         if is_number(most) && number(most) < number(least) {
-            return Err(fault(start, length, &format!("write \"{{{most},{least}}}\"")));
+            return Err(pattern_error(start, length, &format!("write \"{{{most},{least}}}\"")));
         }
         self.at += length;
         Ok(())
     }
 
-    fn escape(&mut self) -> Result<(), PatternError> {
+    fn parse_escape(&mut self) -> Result<(), PatternError> {
         let start = self.at;
         match self.peek(1) {
-            Some('b' | 'B') => self.pass(2, QuantifierTarget::Nothing),
-            Some('d' | 'D' | 's' | 'S' | 'w' | 'W') => self.pass(2, QuantifierTarget::Atom),
+            Some('b' | 'B') => self.advance(2, QuantifierTarget::Nothing),
+            Some('d' | 'D' | 's' | 'S' | 'w' | 'W') => self.advance(2, QuantifierTarget::Atom),
             Some('k') => {
-                let name = if self.peek(2) == Some('<') { self.until(3, '>') } else { None };
+                let name = if self.peek(2) == Some('<') { self.text_until(3, '>') } else { None };
                 let Some(name) = name.filter(|name| is_name(name)) else {
-                    return Err(fault(start, 2, "write \"\\\\k<name>\" for what a group has matched"));
+                    return Err(pattern_error(start, 2, "write \"\\\\k<name>\" for what a group has matched"));
                 };
                 let length = 4 + name.chars().count();
-                self.named.push((name, start, length));
-                self.pass(length, QuantifierTarget::Atom);
+                self.named_references.push((name, start, length));
+                self.advance(length, QuantifierTarget::Atom);
             }
             Some('1'..='9') => {
                 let digits: String = self.chars.iter().skip(start + 1).take_while(|c| c.is_ascii_digit()).collect();
                 let length = 1 + digits.len();
-                self.numbers.push((digits.parse().unwrap_or(usize::MAX), start, length));
-                self.pass(length, QuantifierTarget::Atom);
+                self.numbered_references.push((digits.parse().unwrap_or(usize::MAX), start, length));
+                self.advance(length, QuantifierTarget::Atom);
             }
             _ => {
-                self.character()?;
-                self.before = QuantifierTarget::Atom;
+                self.parse_character_escape()?;
+                self.preceding = QuantifierTarget::Atom;
             }
         }
         Ok(())
@@ -286,7 +303,7 @@ impl PatternReader {
 
     /// Parses an escape for one character, or for a property. Returns the code of the character;
     /// `None` for a property.
-    fn character(&mut self) -> Result<Option<u32>, PatternError> {
+    fn parse_character_escape(&mut self) -> Result<Option<u32>, PatternError> {
         let start = self.at;
         let hex = |from: usize, digits: usize| -> Option<u32> {
             let text: String = self.chars.get(from..from + digits)?.iter().collect();
@@ -294,7 +311,7 @@ impl PatternReader {
             u32::from_str_radix(&text, 16).ok().filter(|_| is_hex)
         };
         let Some(c) = self.peek(1) else {
-            return Err(fault(start, 1, "write \"\\\\\\\\\" for the character"));
+            return Err(pattern_error(start, 1, "write \"\\\\\\\\\" for the character"));
         };
         let (length, code) = match c {
             'f' => (2, Some(0xc)),
@@ -308,10 +325,10 @@ impl PatternReader {
             '0' if !self.peek(2).is_some_and(|c| c.is_ascii_digit()) => (2, Some(0)),
             'x' if hex(start + 2, 2).is_some() => (4, hex(start + 2, 2)),
             'u' if self.peek(2) == Some('{') => {
-                let inner = self.until(3, '}').unwrap_or_default();
+                let inner = self.text_until(3, '}').unwrap_or_default();
                 let code = u32::from_str_radix(&inner, 16).ok().filter(|code| *code <= 0x10_ffff);
                 let Some(code) = code.filter(|_| inner.bytes().all(|byte| byte.is_ascii_hexdigit())) else {
-                    return Err(fault(start, 3, "write the code of a character, such as \"\\\\u{1f600}\""));
+                    return Err(pattern_error(start, 3, "write the code of a character, such as \"\\\\u{1f600}\""));
                 };
                 (4 + inner.len(), Some(code))
             }
@@ -326,10 +343,10 @@ impl PatternReader {
                 }
             }
             'p' | 'P' if self.peek(2) == Some('{') => {
-                let inner = self.until(3, '}').unwrap_or_default();
+                let inner = self.text_until(3, '}').unwrap_or_default();
                 let length = 4 + inner.chars().count();
-                if let Some(instead) = wrong_property(&inner) {
-                    return Err(fault(start, length, &instead));
+                if let Some(instead) = suggest_property(&inner) {
+                    return Err(pattern_error(start, length, &instead));
                 }
                 (length, None)
             }
@@ -337,8 +354,8 @@ impl PatternReader {
                 (2, Some(u32::from(c)))
             }
             _ => {
-                let (length, instead) = self.foreign_escape(c);
-                return Err(fault(start, length, &instead));
+                let (length, instead) = self.suggest_escape(c);
+                return Err(pattern_error(start, length, &instead));
             }
         };
         self.at += length;
@@ -347,7 +364,7 @@ impl PatternReader {
 
     /// Returns the length of an escape in the syntax of another language, and the text to write
     /// instead.
-    fn foreign_escape(&self, c: char) -> (usize, String) {
+    fn suggest_escape(&self, c: char) -> (usize, String) {
         let write = |text: &str| (2, format!("write {text:?}"));
         match c {
             'A' => write("^"),
@@ -359,7 +376,7 @@ impl PatternReader {
             'a' => write("\\x07"),
             'e' => write("\\x1b"),
             'x' if self.peek(2) == Some('{') => {
-                let inner = self.until(3, '}').unwrap_or_default();
+                let inner = self.text_until(3, '}').unwrap_or_default();
                 (4 + inner.chars().count(), format!("write \"\\\\u{{{inner}}}\""))
             }
             'x' => write("\\x0a"),
@@ -376,42 +393,46 @@ impl PatternReader {
     }
 
     /// Parses a class, from its `[` to its `]`.
-    fn class(&mut self) -> Result<(), PatternError> {
+    fn parse_class(&mut self) -> Result<(), PatternError> {
         let start = self.at;
         self.at += if self.peek(1) == Some('^') { 2 } else { 1 };
         loop {
             match self.peek(0) {
                 None => {
-                    return Err(fault(start, 1, "it is not closed; add \"]\", or write \"\\\\[\" for the character"));
+                    return Err(pattern_error(
+                        start,
+                        1,
+                        "it is not closed; add \"]\", or write \"\\\\[\" for the character",
+                    ));
                 }
                 Some(']') => break,
                 Some(_) => {}
             }
             let first_at = self.at;
-            let first = self.class_atom()?;
+            let first = self.parse_class_atom()?;
             if self.peek(0) != Some('-') || matches!(self.peek(1), None | Some(']')) {
                 continue;
             }
             self.at += 1;
-            let last = self.class_atom()?;
+            let last = self.parse_class_atom()?;
             let length = self.at - first_at;
             match (first, last) {
                 (Some(first), Some(last)) if first <= last => {}
                 (Some(_), Some(_)) => {
-                    return Err(fault(first_at, length, "the range is empty; exchange its ends"));
+                    return Err(pattern_error(first_at, length, "the range is empty; exchange its ends"));
                 }
                 _ => {
                     let instead = "a class has no range to another class; write \"\\\\-\" for the character";
-                    return Err(fault(first_at, length, instead));
+                    return Err(pattern_error(first_at, length, instead));
                 }
             }
         }
-        self.pass(1, QuantifierTarget::Atom);
+        self.advance(1, QuantifierTarget::Atom);
         Ok(())
     }
 
     /// Parses a character of a class. Returns `None` for an escape that matches several characters.
-    fn class_atom(&mut self) -> Result<Option<u32>, PatternError> {
+    fn parse_class_atom(&mut self) -> Result<Option<u32>, PatternError> {
         match (self.peek(0), self.peek(1)) {
             (Some('\\'), Some('d' | 'D' | 's' | 'S' | 'w' | 'W')) => {
                 self.at += 2;
@@ -426,9 +447,9 @@ impl PatternReader {
                 Ok(Some(u32::from('-')))
             }
             (Some('\\'), Some('B' | 'k' | '1'..='9')) => {
-                Err(fault(self.at, 2, "a class has no such escape; leave the \"\\\\\" out"))
+                Err(pattern_error(self.at, 2, "a class has no such escape; leave the \"\\\\\" out"))
             }
-            (Some('\\'), _) => self.character(),
+            (Some('\\'), _) => self.parse_character_escape(),
             (Some('['), Some(':')) => {
                 // Stop at the first character that cannot belong to a name. A class can contain
                 // such a beginning at each of its characters, so searching for the end would be
@@ -440,11 +461,11 @@ impl PatternReader {
                     self.at += 1;
                     return Ok(Some(u32::from('[')));
                 }
-                let instead = posix(&name).map_or_else(
+                let instead = posix_class(&name).map_or_else(
                     || "there are no classes with names; write the characters".to_owned(),
                     |characters| format!("there are no classes with names; write {characters:?}"),
                 );
-                Err(fault(self.at, 4 + name.len(), &instead))
+                Err(pattern_error(self.at, 4 + name.len(), &instead))
             }
             (c, _) => {
                 self.at += 1;
@@ -461,7 +482,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Returns the text to write instead of the content of `\p{…}`; `None` if it is a valid property.
-fn wrong_property(inner: &str) -> Option<String> {
+fn suggest_property(inner: &str) -> Option<String> {
     let is_word =
         |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     match inner.split_once('=') {
@@ -470,7 +491,7 @@ fn wrong_property(inner: &str) -> Option<String> {
             (!names.contains(&name) || !is_word(value))
                 .then(|| "write the name of a general category or script, such as \"Script=Greek\"".to_owned())
         }
-        None if is_word(inner) && PROPERTIES.contains(&format!(" {inner} ")) => None,
+        None if is_word(inner) && UNICODE_PROPERTIES.contains(&format!(" {inner} ")) => None,
         None if inner.starts_with('^') => Some("write \"\\\\P\" for characters without the property".to_owned()),
         None if is_word(inner) => {
             Some(format!("there is no such property by itself; a script is \"\\\\p{{Script={inner}}}\""))
@@ -480,7 +501,7 @@ fn wrong_property(inner: &str) -> Option<String> {
 }
 
 /// Returns the characters of a named POSIX class, to be written between brackets.
-fn posix(name: &str) -> Option<&'static str> {
+fn posix_class(name: &str) -> Option<&'static str> {
     Some(match name {
         "alpha" => "A-Za-z",
         "digit" => "0-9",
@@ -531,7 +552,7 @@ mod tests {
             "[(){}*+?.|^$]",
         ];
         for pattern in patterns {
-            assert_eq!(check(pattern), Ok(()), "{pattern}");
+            assert_eq!(check_pattern(pattern), Ok(()), "{pattern}");
         }
     }
 
@@ -587,22 +608,22 @@ mod tests {
             "(?1)",
             "\\a\\e",
         ];
-        let said: Vec<String> = patterns.iter().map(|pattern| check(pattern).unwrap_err()).collect();
+        let said: Vec<String> = patterns.iter().map(|pattern| check_pattern(pattern).unwrap_err()).collect();
         insta::assert_snapshot!(said.join("\n"));
     }
 
     #[test]
     fn a_class_is_read_once_however_often_it_seems_to_have_a_name() {
         // Searching for the end of each would take hours.
-        check(&format!("[{}]", "[:a".repeat(400_000))).unwrap();
+        check_pattern(&format!("[{}]", "[:a".repeat(400_000))).unwrap();
         let groups: Vec<String> = (0..20_000).map(|n| format!("(?<g{n}>a)")).collect();
-        check(&groups.concat()).unwrap();
+        check_pattern(&groups.concat()).unwrap();
     }
 
     #[test]
     fn what_is_quoted_is_short() {
-        let said = check(&format!("(?i){}", "a".repeat(10_000))).unwrap_err();
+        let said = check_pattern(&format!("(?i){}", "a".repeat(10_000))).unwrap_err();
         assert!(said.len() < 400, "{said}");
-        assert!(check(&"(".repeat(10_000)).is_err());
+        assert!(check_pattern(&"(".repeat(10_000)).is_err());
     }
 }

@@ -13,26 +13,26 @@ use serde_json::{Number, Value};
 use super::budget;
 
 /// The range of the integers that a JSON number can represent exactly: those of `i64` and of `u64`.
-const INTEGERS: std::ops::Range<f64> = -9_223_372_036_854_775_808.0..18_446_744_073_709_551_616.0;
+const INTEGER_RANGE: std::ops::Range<f64> = -9_223_372_036_854_775_808.0..18_446_744_073_709_551_616.0;
 
 /// Returns whether two values are equal. Costs one step for each pair of values that is compared.
-pub(super) fn equal(left: &Value, right: &Value) -> bool {
-    budget::look();
+pub(super) fn are_equal(left: &Value, right: &Value) -> bool {
+    budget::charge_access();
     match (left, right) {
         (Value::String(left), Value::String(right)) => {
             left.len() == right.len() && {
-                budget::read(left);
+                budget::charge_text(left);
                 left == right
             }
         }
         (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| are_equal(left, right))
         }
         (Value::Object(left), Value::Object(right)) => {
             left.len() == right.len()
                 && left.iter().all(|(name, left)| {
-                    budget::read(name);
-                    right.get(name).is_some_and(|right| equal(left, right))
+                    budget::charge_text(name);
+                    right.get(name).is_some_and(|right| are_equal(left, right))
                 })
         }
         (left, right) => cmp::equal(left, right),
@@ -45,9 +45,9 @@ pub(super) fn are_unique(items: &[Value]) -> bool {
     // No capacity is reserved, because the budget may be exhausted before the end.
     let mut seen: HashMap<u64, Vec<&Value>> = HashMap::new();
     items.iter().all(|item| {
-        let others = seen.entry(hash(item, &hashes)).or_default();
+        let others = seen.entry(hash_value(item, &hashes)).or_default();
         // There is at most one, except for random collisions.
-        let new = !others.iter().any(|other| equal(other, item));
+        let new = !others.iter().any(|other| are_equal(other, item));
         others.push(item);
         new
     })
@@ -55,29 +55,29 @@ pub(super) fn are_unique(items: &[Value]) -> bool {
 
 /// Returns a hash that is the same for equal values. It includes the kind and length of each value,
 /// so that values of different structure have different hashes.
-fn hash(value: &Value, hashes: &RandomState) -> u64 {
-    budget::look();
+fn hash_value(value: &Value, hashes: &RandomState) -> u64 {
+    budget::charge_access();
     let mut state = hashes.build_hasher();
     match value {
         Value::Null => state.write_u8(0),
         Value::Bool(yes) => (1_u8, yes).hash(&mut state),
-        Value::Number(number) => (2_u8, canonical(number)).hash(&mut state),
+        Value::Number(number) => (2_u8, canonical_number(number)).hash(&mut state),
         Value::String(text) => {
-            budget::read(text);
+            budget::charge_text(text);
             (3_u8, text).hash(&mut state);
         }
         Value::Array(items) => {
             (4_u8, items.len()).hash(&mut state);
             for item in items {
-                state.write_u64(hash(item, hashes));
+                state.write_u64(hash_value(item, hashes));
             }
         }
         Value::Object(members) => {
             // A sum does not depend on the order. Its terms are keyed hashes, so that a client
             // cannot choose them.
             let sum = members.iter().fold(0_u64, |sum, (name, member)| {
-                budget::read(name);
-                sum.wrapping_add(hashes.hash_one((name, hash(member, hashes))))
+                budget::charge_text(name);
+                sum.wrapping_add(hashes.hash_one((name, hash_value(member, hashes))))
             });
             (5_u8, members.len(), sum).hash(&mut state);
         }
@@ -93,12 +93,12 @@ enum CanonicalNumber {
     Other(u64),
 }
 
-fn canonical(number: &Number) -> CanonicalNumber {
+fn canonical_number(number: &Number) -> CanonicalNumber {
     if let Some(integer) = number.as_i128() {
         return CanonicalNumber::Integer(integer);
     }
     let float = number.as_f64().unwrap_or_default();
-    if float.fract() == 0.0 && INTEGERS.contains(&float) {
+    if float.fract() == 0.0 && INTEGER_RANGE.contains(&float) {
         #[expect(clippy::cast_possible_truncation, reason = "an integer within the range of 64 bits")]
         return CanonicalNumber::Integer(float as i128);
     }
@@ -165,15 +165,15 @@ mod tests {
     proptest! {
         #[test]
         fn equality_is_that_of_json_schema(left in value(), right in value()) {
-            prop_assert_eq!(equal(&left, &right), cmp::equal(&left, &right));
-            prop_assert!(equal(&left, &other_words(&left)));
+            prop_assert_eq!(are_equal(&left, &right), cmp::equal(&left, &right));
+            prop_assert!(are_equal(&left, &other_words(&left)));
         }
 
         #[test]
         fn hashes_are_equal_where_values_are(left in value(), right in value()) {
             let hashes = RandomState::new();
-            prop_assert_eq!(hash(&left, &hashes) == hash(&right, &hashes), cmp::equal(&left, &right));
-            prop_assert_eq!(hash(&left, &hashes), hash(&other_words(&left), &hashes));
+            prop_assert_eq!(hash_value(&left, &hashes) == hash_value(&right, &hashes), cmp::equal(&left, &right));
+            prop_assert_eq!(hash_value(&left, &hashes), hash_value(&other_words(&left), &hashes));
         }
 
         #[test]
@@ -188,7 +188,7 @@ mod tests {
         let trees = [json!([]), json!([[]]), json!([[], []]), json!([[[]]]), json!([[[]], []]), json!([[], [[]]])];
         for (at, left) in trees.iter().enumerate() {
             for (other, right) in trees.iter().enumerate() {
-                assert_eq!(hash(left, &hashes) == hash(right, &hashes), at == other, "{left} {right}");
+                assert_eq!(hash_value(left, &hashes) == hash_value(right, &hashes), at == other, "{left} {right}");
             }
         }
     }

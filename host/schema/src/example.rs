@@ -3,30 +3,30 @@
 
 use serde_json::{Map, Value, json};
 
-use super::values::{SchemaParts, TypeSet, is_required, item};
+use super::schema_parts::{SchemaParts, TypeSet, is_required, item_schema};
 
 /// Maximum number of schema parts that generating an example may visit.
-const LOOKS: usize = 5_000;
+const MAX_VISITS: usize = 5_000;
 
 /// Maximum nesting of an example.
-const DEPTH: usize = 12;
+const MAX_EXAMPLE_DEPTH: usize = 12;
 
 /// Maximum number of items in a list, and of characters in a text, if the schema requires a
 /// minimum.
-const ITEMS: u64 = 20;
-const CHARACTERS: u64 = 100;
+const MAX_EXAMPLE_ITEMS: u64 = 20;
+const MAX_EXAMPLE_CHARS: u64 = 100;
 
 /// Generates a value that probably matches. The caller must check it.
-pub(super) fn of(schema: &Value) -> Option<Value> {
-    let parts = SchemaParts::of(schema, LOOKS);
-    value(&parts, schema, DEPTH)
+pub(super) fn generate(schema: &Value) -> Option<Value> {
+    let parts = SchemaParts::new(schema, MAX_VISITS);
+    generate_value(&parts, schema, MAX_EXAMPLE_DEPTH)
 }
 
-fn value<'a>(parts: &SchemaParts<'a>, schema: &'a Value, depth: usize) -> Option<Value> {
-    if depth == 0 || !parts.look() {
+fn generate_value<'a>(parts: &SchemaParts<'a>, schema: &'a Value, depth: usize) -> Option<Value> {
+    if depth == 0 || !parts.try_visit() {
         return None;
     }
-    let Some(members) = parts.resolved(schema) else {
+    let Some(members) = parts.resolve(schema) else {
         return (schema == &Value::Bool(true)).then(|| Value::from("text"));
     };
     if let Some(constant) = members.get("const") {
@@ -47,24 +47,24 @@ fn value<'a>(parts: &SchemaParts<'a>, schema: &'a Value, depth: usize) -> Option
     let types = parts.types(schema);
     let has_object = members.contains_key("properties") || members.contains_key("required");
     let mut made = match () {
-        () if types.has("object") && (has_object || types == TypeSet::named("object")) => {
-            object(parts, members, depth)?
+        () if types.contains("object") && (has_object || types == TypeSet::from_name("object")) => {
+            generate_object(parts, members, depth)?
         }
-        () => match branches(members) {
-            Some(branches) => return smallest(parts, branches, depth),
-            None => plain(parts, members, types, depth)?,
+        () => match alternatives(members) {
+            Some(branches) => return smallest_alternative(parts, branches, depth),
+            None => generate_by_type(parts, members, types, depth)?,
         },
     };
     // An object combines the members of all parts of its schema.
     if let Value::Object(own) = &mut made {
-        let alternative = match branches(members) {
-            Some(branches) => smallest(parts, branches, depth)?,
+        let alternative = match alternatives(members) {
+            Some(branches) => smallest_alternative(parts, branches, depth)?,
             None => json!({}),
         };
         let all = members.get("allOf").and_then(Value::as_array).into_iter().flatten();
         let mut more = vec![alternative];
         for part in all {
-            more.push(value(parts, part, depth - 1)?);
+            more.push(generate_value(parts, part, depth - 1)?);
         }
         for part in more.iter().filter_map(Value::as_object) {
             for (name, value) in part {
@@ -76,52 +76,57 @@ fn value<'a>(parts: &SchemaParts<'a>, schema: &'a Value, depth: usize) -> Option
 }
 
 /// Returns the alternatives of a schema, if it has any.
-fn branches(members: &Map<String, Value>) -> Option<&Vec<Value>> {
+fn alternatives(members: &Map<String, Value>) -> Option<&Vec<Value>> {
     ["anyOf", "oneOf"].into_iter().find_map(|keyword| members.get(keyword)?.as_array())
 }
 
 /// Generates the smallest value of these alternatives.
-fn smallest<'a>(parts: &SchemaParts<'a>, branches: &'a [Value], depth: usize) -> Option<Value> {
+fn smallest_alternative<'a>(parts: &SchemaParts<'a>, branches: &'a [Value], depth: usize) -> Option<Value> {
     // `null` is the least helpful example.
-    let made = branches.iter().filter_map(|branch| value(parts, branch, depth - 1));
+    let made = branches.iter().filter_map(|branch| generate_value(parts, branch, depth - 1));
     made.min_by_key(|value| if value.is_null() { usize::MAX } else { value.to_string().len() })
 }
 
-fn object<'a>(parts: &SchemaParts<'a>, members: &'a Map<String, Value>, depth: usize) -> Option<Value> {
+fn generate_object<'a>(parts: &SchemaParts<'a>, members: &'a Map<String, Value>, depth: usize) -> Option<Value> {
     let properties = members.get("properties").and_then(Value::as_object);
     let mut own = Map::new();
     for (name, schema) in properties.into_iter().flatten().filter(|(name, _)| is_required(members, name)) {
-        own.insert(name.clone(), value(parts, schema, depth - 1)?);
+        own.insert(name.clone(), generate_value(parts, schema, depth - 1)?);
     }
     let required = members.get("required").and_then(Value::as_array).into_iter().flatten();
     for name in required.filter_map(Value::as_str) {
         if !own.contains_key(name) {
             let other = members.get("additionalProperties").unwrap_or(&Value::Bool(true));
-            own.insert(name.to_owned(), value(parts, other, depth - 1)?);
+            own.insert(name.to_owned(), generate_value(parts, other, depth - 1)?);
         }
     }
     Some(own.into())
 }
 
-fn plain<'a>(parts: &SchemaParts<'a>, members: &'a Map<String, Value>, types: TypeSet, depth: usize) -> Option<Value> {
+fn generate_by_type<'a>(
+    parts: &SchemaParts<'a>,
+    members: &'a Map<String, Value>,
+    types: TypeSet,
+    depth: usize,
+) -> Option<Value> {
     let count = |keyword: &str| members.get(keyword).and_then(Value::as_u64);
     Some(match () {
-        () if types.has("string") => text(members, count("minLength"), count("maxLength")).into(),
-        () if types.has("number") => number(members, !types.covers(TypeSet::named("number")))?,
-        () if types.has("boolean") => true.into(),
-        () if types.has("array") => {
-            let items = (0..count("minItems").unwrap_or(0).min(ITEMS)).map(|number| {
-                let schema = item(members, usize::try_from(number).ok()?).unwrap_or(&Value::Bool(true));
-                value(parts, schema, depth - 1)
+        () if types.contains("string") => generate_text(members, count("minLength"), count("maxLength")).into(),
+        () if types.contains("number") => generate_number(members, !types.is_superset(TypeSet::from_name("number")))?,
+        () if types.contains("boolean") => true.into(),
+        () if types.contains("array") => {
+            let items = (0..count("minItems").unwrap_or(0).min(MAX_EXAMPLE_ITEMS)).map(|number| {
+                let schema = item_schema(members, usize::try_from(number).ok()?).unwrap_or(&Value::Bool(true));
+                generate_value(parts, schema, depth - 1)
             });
             items.collect::<Option<Vec<Value>>>()?.into()
         }
-        () if types.has("object") => json!({}),
+        () if types.contains("object") => json!({}),
         () => Value::Null,
     })
 }
 
-fn text(members: &Map<String, Value>, least: Option<u64>, most: Option<u64>) -> String {
+fn generate_text(members: &Map<String, Value>, least: Option<u64>, most: Option<u64>) -> String {
     let of_format = match members.get("format").and_then(Value::as_str) {
         Some("date-time") => Some("2026-01-31T12:00:00Z"),
         Some("date") => Some("2026-01-31"),
@@ -135,7 +140,7 @@ fn text(members: &Map<String, Value>, least: Option<u64>, most: Option<u64>) -> 
         Some("duration") => Some("PT1H"),
         _ => None,
     };
-    let least = least.unwrap_or(0).min(CHARACTERS);
+    let least = least.unwrap_or(0).min(MAX_EXAMPLE_CHARS);
     let text = of_format.unwrap_or("text").chars();
     let most = usize::try_from(most.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
     let mut text: String = text.take(most).collect();
@@ -145,7 +150,7 @@ fn text(members: &Map<String, Value>, least: Option<u64>, most: Option<u64>) -> 
     text
 }
 
-fn number(members: &Map<String, Value>, whole: bool) -> Option<Value> {
+fn generate_number(members: &Map<String, Value>, whole: bool) -> Option<Value> {
     let bound = |keyword: &str| members.get(keyword).and_then(Value::as_f64);
     let step = bound("multipleOf").filter(|step| *step > 0.0);
     let above =

@@ -6,12 +6,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::keywords::values;
-use super::listed::{constants, type_of};
-use super::notes::uncommon;
+use super::client_schema::{choice_values, type_name};
+use super::compatibility::uncommon_feature;
+use super::keywords::count_values;
 
 /// Keywords that are copied unchanged.
-const KEPT: [&str; 8] = [
+const COPIED_KEYWORDS: [&str; 8] = [
     "title",
     "minimum",
     "maximum",
@@ -25,23 +25,27 @@ const KEPT: [&str; 8] = [
 
 /// Maximum number of values in a schema with inlined definitions: the first constant times the
 /// number of values before, plus the second one.
-const GROWTH: usize = 4;
-const SMALL: usize = 500;
+const MAX_GROWTH_FACTOR: usize = 4;
+const GROWTH_ALLOWANCE: usize = 500;
 
 /// Maximum nesting of inlined definitions.
-const DEPTH: usize = 32;
+const MAX_INLINE_DEPTH: usize = 32;
 
 /// Maximum length of a sentence that is added to a description, in characters. Longer ones, such as
 /// long lists of values, are omitted.
-const TOLD: usize = 1_000;
+const MAX_SENTENCE_CHARS: usize = 1_000;
 
 /// The types of an unrestricted value.
-const ANY: [&str; 6] = ["string", "number", "boolean", "object", "array", "null"];
+const ALL_TYPES: [&str; 6] = ["string", "number", "boolean", "object", "array", "null"];
 
 /// Returns the portable form of a schema.
-pub fn portable(schema: &Value) -> Value {
-    let mut writer = PortableWriter { root: schema, room: GROWTH * values(schema) + SMALL, within: Vec::new() };
-    let mut written = writer.write(schema, DEPTH);
+pub fn portable_schema(schema: &Value) -> Value {
+    let mut writer = PortableWriter {
+        root: schema,
+        values_left: MAX_GROWTH_FACTOR * count_values(schema) + GROWTH_ALLOWANCE,
+        open_references: Vec::new(),
+    };
+    let mut written = writer.write(schema, MAX_INLINE_DEPTH);
     if let Value::Object(members) = &mut written {
         // The arguments of a tool are always an object, and no model API reads alternatives of it.
         members.insert("type".into(), "object".into());
@@ -61,30 +65,32 @@ pub fn portable(schema: &Value) -> Value {
 struct PortableWriter<'a> {
     root: &'a Value,
     /// The number of values that may still be written.
-    room: usize,
+    values_left: usize,
     /// The references whose definitions are being written.
-    within: Vec<&'a str>,
+    open_references: Vec<&'a str>,
 }
 
 impl<'a> PortableWriter<'a> {
     fn write(&mut self, schema: &'a Value, depth: usize) -> Value {
-        let Some(members) = schema.as_object() else { return any() };
-        let Some(room) = self.room.checked_sub(1 + members.len()).filter(|_| depth > 0) else { return rest() };
-        self.room = room;
+        let Some(members) = schema.as_object() else { return any_value_schema() };
+        let Some(room) = self.values_left.checked_sub(1 + members.len()).filter(|_| depth > 0) else {
+            return truncated_schema();
+        };
+        self.values_left = room;
         let Some(target) = members.get("$ref").and_then(Value::as_str) else {
-            return self.write_own(members, depth);
+            return self.write_keywords(members, depth);
         };
         let place = target.strip_prefix('#').unwrap_or_default();
         let definition = self.root.pointer(place).filter(|_| target.starts_with('#'));
         let mut written = match definition {
-            Some(definition) if !self.within.contains(&target) => {
-                self.within.push(target);
+            Some(definition) if !self.open_references.contains(&target) => {
+                self.open_references.push(target);
                 let written = self.write(definition, depth - 1);
-                self.within.pop();
+                self.open_references.pop();
                 written
             }
-            Some(definition) => again(target, definition),
-            None => any(),
+            Some(definition) => recursive_schema(target, definition),
+            None => any_value_schema(),
         };
         if let (Some(text), Value::Object(written)) = (members.get("description"), &mut written) {
             written.insert("description".into(), text.clone());
@@ -92,19 +98,19 @@ impl<'a> PortableWriter<'a> {
         written
     }
 
-    fn write_own(&mut self, members: &'a Map<String, Value>, depth: usize) -> Value {
+    fn write_keywords(&mut self, members: &'a Map<String, Value>, depth: usize) -> Value {
         let mut words = DescriptionText(
             members.get("description").and_then(Value::as_str).map(str::to_owned).into_iter().collect(),
         );
         let mut own = Map::new();
-        for key in KEPT {
+        for key in COPIED_KEYWORDS {
             if let Some(value) = members.get(key) {
                 own.insert(key.into(), value.clone());
             }
         }
         match members.get("pattern").and_then(Value::as_str) {
             // A client whose engine cannot compile the pattern would lose the whole list of tools.
-            Some(pattern) if uncommon(pattern).is_some() => words.add(&format!("Pattern: {pattern}")),
+            Some(pattern) if uncommon_feature(pattern).is_some() => words.add(&format!("Pattern: {pattern}")),
             Some(pattern) => drop(own.insert("pattern".into(), pattern.into())),
             None => {}
         }
@@ -125,18 +131,18 @@ impl<'a> PortableWriter<'a> {
         let choices = ["oneOf", "anyOf"].into_iter().find_map(|key| Some((key, members.get(key)?.as_array()?)));
         let listed = members.get("const").map(|value| vec![value.clone()]);
         let listed = listed.or_else(|| members.get("enum").and_then(Value::as_array).cloned());
-        let listed = listed.or_else(|| choices.and_then(|(key, _)| constants(members.get(key)?)));
+        let listed = listed.or_else(|| choices.and_then(|(key, _)| choice_values(members.get(key)?)));
         if let Some(listed) = listed {
-            types = enumerate(&mut own, &mut words, &listed);
+            types = write_enumeration(&mut own, &mut words, &listed);
             if let Some((_, branches)) = choices {
                 describe_choices(&mut words, branches);
             }
         } else if let Some((_, branches)) = choices {
             alternatives = branches.iter().map(|branch| self.write(branch, depth - 1)).collect();
         }
-        exclusive(members, &types, &mut own, &mut words);
+        write_exclusive_bounds(members, &types, &mut own, &mut words);
         if types.is_empty() && alternatives.is_empty() {
-            types = implied(members);
+            types = implied_types(members);
         }
         if types.contains(&"object") || members.contains_key("properties") {
             self.write_members(members, depth, &mut own, &mut words);
@@ -146,9 +152,9 @@ impl<'a> PortableWriter<'a> {
         }
         for part in members.get("allOf").and_then(Value::as_array).into_iter().flatten() {
             let part = self.write(part, depth - 1);
-            join(&mut own, &mut types, &mut words, part);
+            merge_part(&mut own, &mut types, &mut words, part);
         }
-        finish(own, &types, alternatives, &words)
+        assemble_schema(own, &types, alternatives, &words)
     }
 
     fn write_members(
@@ -206,7 +212,7 @@ impl<'a> PortableWriter<'a> {
                 }
             }
             (None, Some(items @ Value::Object(_))) => self.write(items, depth - 1),
-            _ => any(),
+            _ => any_value_schema(),
         };
         if members.get("uniqueItems") == Some(&Value::Bool(true)) {
             words.add("No item twice.");
@@ -216,7 +222,12 @@ impl<'a> PortableWriter<'a> {
 }
 
 /// Writes exclusive bounds and `multipleOf`.
-fn exclusive(members: &Map<String, Value>, types: &[&str], own: &mut Map<String, Value>, words: &mut DescriptionText) {
+fn write_exclusive_bounds(
+    members: &Map<String, Value>,
+    types: &[&str],
+    own: &mut Map<String, Value>,
+    words: &mut DescriptionText,
+) {
     let is_integer = types == ["integer"];
     for (keyword, bound, step, word) in
         [("exclusiveMinimum", "minimum", 1, "Greater than"), ("exclusiveMaximum", "maximum", -1, "Less than")]
@@ -247,38 +258,38 @@ struct DescriptionText(Vec<String>);
 
 impl DescriptionText {
     fn add(&mut self, sentence: &str) {
-        if sentence.chars().count() <= TOLD {
+        if sentence.chars().count() <= MAX_SENTENCE_CHARS {
             self.0.push(sentence.to_owned());
         }
     }
 }
 
 /// Returns a schema for an unrestricted value.
-fn any() -> Value {
+fn any_value_schema() -> Value {
     let of = |name: &&str| {
         if *name == "array" { json!({"type": name, "items": {"type": "string"}}) } else { json!({"type": name}) }
     };
-    json!({"anyOf": ANY.iter().map(of).collect::<Vec<_>>()})
+    json!({"anyOf": ALL_TYPES.iter().map(of).collect::<Vec<_>>()})
 }
 
 /// Returns a schema in place of one that exceeds a limit.
-fn rest() -> Value {
+fn truncated_schema() -> Value {
     json!({"type": "object", "description": "Nested further than this schema shows."})
 }
 
 /// Returns a schema in place of a reference to a definition that contains it.
-fn again(target: &str, definition: &Value) -> Value {
+fn recursive_schema(target: &str, definition: &Value) -> Value {
     let name = target.rsplit('/').next().unwrap_or_default();
     let kind = definition.get("type").and_then(Value::as_str).unwrap_or("object");
     let mut written = json!({"type": kind, "description": format!("The same again ({name}).")});
     if let (Some(members), "array") = (written.as_object_mut(), kind) {
-        members.insert("items".into(), any());
+        members.insert("items".into(), any_value_schema());
     }
     written
 }
 
 /// Returns the types of a schema that does not specify them.
-fn implied(members: &Map<String, Value>) -> Vec<&'static str> {
+fn implied_types(members: &Map<String, Value>) -> Vec<&'static str> {
     let has = |keywords: &[&str]| keywords.iter().any(|keyword| members.contains_key(*keyword));
     match () {
         () if has(&["properties", "required", "additionalProperties"]) => vec!["object"],
@@ -290,9 +301,9 @@ fn implied(members: &Map<String, Value>) -> Vec<&'static str> {
 }
 
 /// Writes the values of an enumeration and returns their types. Only strings can be in an `enum`.
-fn enumerate(own: &mut Map<String, Value>, words: &mut DescriptionText, listed: &[Value]) -> Vec<&'static str> {
+fn write_enumeration(own: &mut Map<String, Value>, words: &mut DescriptionText, listed: &[Value]) -> Vec<&'static str> {
     let mut types: Vec<&'static str> = Vec::new();
-    for name in listed.iter().map(type_of) {
+    for name in listed.iter().map(type_name) {
         if !types.contains(&name) {
             types.push(name);
         }
@@ -318,7 +329,7 @@ fn describe_choices(words: &mut DescriptionText, branches: &[Value]) {
 }
 
 /// Merges a part of `allOf` into the schema of the same value.
-fn join(own: &mut Map<String, Value>, types: &mut Vec<&str>, words: &mut DescriptionText, part: Value) {
+fn merge_part(own: &mut Map<String, Value>, types: &mut Vec<&str>, words: &mut DescriptionText, part: Value) {
     let Value::Object(part) = part else { return };
     if types.is_empty() {
         types.extend(match part.get("type").and_then(Value::as_str) {
@@ -356,10 +367,15 @@ fn join(own: &mut Map<String, Value>, types: &mut Vec<&str>, words: &mut Descrip
 }
 
 /// Assembles a schema from its parts: with one type, or with alternatives that have one each.
-fn finish(mut own: Map<String, Value>, types: &[&str], alternatives: Vec<Value>, words: &DescriptionText) -> Value {
+fn assemble_schema(
+    mut own: Map<String, Value>,
+    types: &[&str],
+    alternatives: Vec<Value>,
+    words: &DescriptionText,
+) -> Value {
     let description = (!words.0.is_empty()).then(|| words.0.join(" "));
     let mut written = match (types, alternatives.is_empty()) {
-        ([], true) => match any() {
+        ([], true) => match any_value_schema() {
             Value::Object(any) => {
                 own.extend(any);
                 own
@@ -380,8 +396,10 @@ fn finish(mut own: Map<String, Value>, types: &[&str], alternatives: Vec<Value>,
         (_, false) => Map::from_iter([("anyOf".to_owned(), Value::from(alternatives))]),
         (several, true) => {
             let of_type = |name: &&str| {
-                let own =
-                    own.iter().filter(|(key, _)| belongs(key, name)).map(|(key, value)| (key.clone(), value.clone()));
+                let own = own
+                    .iter()
+                    .filter(|(key, _)| applies_to_type(key, name))
+                    .map(|(key, value)| (key.clone(), value.clone()));
                 let mut own: Map<String, Value> = own.collect();
                 own.insert("type".into(), (*name).into());
                 Value::Object(own)
@@ -396,7 +414,7 @@ fn finish(mut own: Map<String, Value>, types: &[&str], alternatives: Vec<Value>,
 }
 
 /// Returns whether a keyword applies to values of a type.
-fn belongs(keyword: &str, name: &str) -> bool {
+fn applies_to_type(keyword: &str, name: &str) -> bool {
     match keyword {
         "properties" | "required" => name == "object",
         "items" | "minItems" | "maxItems" => name == "array",
@@ -409,10 +427,13 @@ fn belongs(keyword: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{JsonSchema, listed};
+    use crate::{JsonSchema, client_schema};
 
     fn written(properties: &Value) -> Value {
-        portable(&listed(&json!({"type": "object", "properties": properties, "additionalProperties": false})))["properties"].clone()
+        portable_schema(&client_schema(
+            &json!({"type": "object", "properties": properties, "additionalProperties": false}),
+        ))["properties"]
+            .clone()
     }
 
     #[test]
@@ -455,7 +476,7 @@ mod tests {
         let node = json!({"type": "object", "properties": {"name": {"type": "string"}, "child": {"$ref": "#/$defs/node"}}, "required": ["name"]});
         let schema = json!({"type": "object", "properties": {
             "node": {"$ref": "#/$defs/node", "description": "The first."}, "other": {"$ref": "#/$defs/node"}}, "$defs": {"node": node}});
-        insta::assert_snapshot!(format!("{:#}", portable(&schema)));
+        insta::assert_snapshot!(format!("{:#}", portable_schema(&schema)));
     }
 
     #[test]
@@ -467,8 +488,8 @@ mod tests {
         }
         definitions.insert("d40".into(), json!({"type": "integer"}));
         let schema = json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": definitions});
-        let grown = values(&portable(&schema));
-        assert!(grown < 20 * (values(&schema) + SMALL), "{grown}");
+        let grown = count_values(&portable_schema(&schema));
+        assert!(grown < 20 * (count_values(&schema) + GROWTH_ALLOWANCE), "{grown}");
     }
 
     #[test]
@@ -484,7 +505,7 @@ mod tests {
             "$defs": {"r": {"type": "object", "properties": {"r": {"$ref": "#/$defs/r"}}}},
         });
         let ours = JsonSchema::compile(&own.to_string()).unwrap();
-        let theirs = JsonSchema::compile(&portable(&listed(&own)).to_string()).unwrap();
+        let theirs = JsonSchema::compile(&portable_schema(&client_schema(&own)).to_string()).unwrap();
         for value in [
             json!({"t": ["a", 1], "e": "s", "n": 1, "m": {"x": 1.5}, "any": [true], "f": 1, "r": {"r": {"r": {}}}}),
             json!({"t": [], "n": null, "any": {"x": 1}, "f": "a"}),

@@ -6,45 +6,45 @@ use std::sync::{Arc, OnceLock};
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions, ReferencingError, ValidationError, Validator};
 use serde_json::Value;
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 use toolbay_model::{Interrupt, SchemaViolation};
 
-use super::branch;
+use super::branch_errors;
 use super::budget::{self, CheckBudget, NameCost};
 use super::conversion::{self, ValueConversion};
-use super::counted::{CountedJson, CountedValue};
+use super::counted_json::{CountedJson, CountedValue};
 use super::example;
-use super::names::PropertyNames;
-use super::parse::parse;
-use super::pattern::PatternKeyword;
-use super::patterns::{self, PatternBudget};
-use super::step::StepKeyword;
+use super::parse::parse_schema;
+use super::pattern_budget::{self, PatternBudget};
+use super::pattern_keyword::PatternKeyword;
+use super::property_names::PropertyNames;
+use super::step_keyword::StepKeyword;
 
 /// Maximum nesting of a schema. Schemas written by hand stay below ten.
-const DEPTH: usize = 64;
+const MAX_SCHEMA_DEPTH: usize = 64;
 
 /// Maximum number of backtracking steps of one pattern for names. If a match needs many, the same
 /// pattern has already charged them to the budget.
-const BACKTRACKS: usize = 100_000;
+const MAX_NAME_BACKTRACKS: usize = 100_000;
 
 /// Maximum number of reported violations. A model can fix this many at once.
-const VIOLATIONS: usize = 10;
+const MAX_VIOLATIONS: usize = 10;
 
 /// The base URI against which the library resolves relative references.
-const BASE: &str = "json-schema:///";
+const BASE_URI: &str = "json-schema:///";
 
 /// The dialect of a schema without `$schema`.
-const NEWEST: &str = "https://json-schema.org/draft/2020-12/schema";
+const DEFAULT_DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// Maximum size of the message of a violation, in bytes. A longer message omits the value.
-const MESSAGE: usize = 300;
+const MAX_MESSAGE_BYTES: usize = 300;
 
 /// Maximum size of an example, in bytes.
-const EXAMPLE: usize = 500;
+const MAX_EXAMPLE_BYTES: usize = 500;
 
 /// Maximum number of values in a schema that is compiled on first use. Compiling it takes less than
 /// a millisecond.
-const LITTLE: usize = 500;
+const MAX_LAZY_VALUES: usize = 500;
 
 /// A schema that checks values, together with its text for `tools/list`.
 pub struct JsonSchema {
@@ -52,7 +52,7 @@ pub struct JsonSchema {
     patterns: PatternBudget,
     /// The compiled schema. It is created immediately, or by the first check if the schema is known
     /// to be valid and small.
-    checks: OnceLock<Result<CompiledSchema, String>>,
+    compiled: OnceLock<Result<CompiledSchema, String>>,
     /// A matching value as text, which is created on first use.
     example: OnceLock<Option<String>>,
 }
@@ -77,7 +77,7 @@ impl JsonSchema {
     ///
     /// The schema is invalid. The message is one line.
     pub fn compile(text: &str) -> Result<Self, String> {
-        Self::compile_with(text, &PatternBudget::of([text]))
+        Self::compile_with(text, &PatternBudget::for_schemas([text]))
     }
 
     /// Compiles the schema in `text`, one of several schemas of a plugin.
@@ -86,11 +86,11 @@ impl JsonSchema {
     ///
     /// See [`JsonSchema::compile`].
     pub fn compile_with(text: &str, patterns: &PatternBudget) -> Result<Self, String> {
-        let value = object(text)?;
-        measure(&value)?;
-        patterns::measure(&value)?;
-        let checks = CompiledSchema::of(&value, patterns)?;
-        Ok(Self { value, patterns: patterns.clone(), checks: OnceLock::from(Ok(checks)), example: OnceLock::new() })
+        let value = parse_object(text)?;
+        check_depth(&value)?;
+        pattern_budget::check_pattern_sources(&value)?;
+        let checks = CompiledSchema::compile(&value, patterns)?;
+        Ok(Self { value, patterns: patterns.clone(), compiled: OnceLock::from(Ok(checks)), example: OnceLock::new() })
     }
 
     /// Creates the schema in `text`, which [`JsonSchema::compile_with`] accepted before, possibly
@@ -99,17 +99,17 @@ impl JsonSchema {
     /// # Errors
     ///
     /// See [`JsonSchema::compile`]. Errors occur only if `text` was not accepted before.
-    pub fn known_with(text: &str, patterns: &PatternBudget) -> Result<Self, String> {
-        let value = object(text)?;
-        if !is_little(&value) {
+    pub fn load_validated(text: &str, patterns: &PatternBudget) -> Result<Self, String> {
+        let value = parse_object(text)?;
+        if !is_cheap_to_compile(&value) {
             return Self::compile_with(text, patterns);
         }
-        Ok(Self { value, patterns: patterns.clone(), checks: OnceLock::new(), example: OnceLock::new() })
+        Ok(Self { value, patterns: patterns.clone(), compiled: OnceLock::new(), example: OnceLock::new() })
     }
 
     /// Compiles the meta-schema, which takes a few milliseconds, so that the first schema does not
     /// have to wait for it.
-    pub fn prepare() {
+    pub fn prepare_meta_schema() {
         drop(Self::compile(r#"{"type":"object"}"#));
     }
 
@@ -119,25 +119,25 @@ impl JsonSchema {
     ///
     /// See [`JsonSchema::compile`].
     pub fn compile_input(text: &str, patterns: &PatternBudget) -> Result<Self, String> {
-        Self::compile_with(text, patterns)?.for_input()
+        Self::compile_with(text, patterns)?.require_object()
     }
 
-    /// Like [`JsonSchema::known_with`], for an input schema.
+    /// Like [`JsonSchema::load_validated`], for an input schema.
     ///
     /// # Errors
     ///
-    /// See [`JsonSchema::known_with`]. It is also an error if the root does not have `"type":
+    /// See [`JsonSchema::load_validated`]. It is also an error if the root does not have `"type":
     /// "object"`.
-    pub fn known_input(text: &str, patterns: &PatternBudget) -> Result<Self, String> {
-        Self::known_with(text, patterns)?.for_input()
+    pub fn load_validated_input(text: &str, patterns: &PatternBudget) -> Result<Self, String> {
+        Self::load_validated(text, patterns)?.require_object()
     }
 
-    fn for_input(self) -> Result<Self, String> {
+    fn require_object(self) -> Result<Self, String> {
         if self.is_object() { Ok(self) } else { Err("its root must have \"type\": \"object\"".into()) }
     }
 
-    fn checks(&self) -> Result<&CompiledSchema, &String> {
-        self.checks.get_or_init(|| CompiledSchema::of(&self.value, &self.patterns)).as_ref()
+    fn compiled(&self) -> Result<&CompiledSchema, &String> {
+        self.compiled.get_or_init(|| CompiledSchema::compile(&self.value, &self.patterns)).as_ref()
     }
 
     /// Returns the schema as the plugin wrote it.
@@ -153,7 +153,7 @@ impl JsonSchema {
 
     /// Returns the violations of `instance`, at most ten; empty if it matches.
     pub fn violations(&self, instance: &Value) -> Vec<SchemaViolation> {
-        self.violations_within(instance, CheckBudget::CHECK, CheckBudget::LIST)
+        self.violations_with_budgets(instance, CheckBudget::CHECK, CheckBudget::LIST)
     }
 
     /// Converts `value` where only its form does not match: a number that was written as a string,
@@ -167,22 +167,22 @@ impl JsonSchema {
     /// `{}`, which is not helpful.
     pub fn example(&self) -> Option<&str> {
         let make = || {
-            let example = example::of(&self.value)?;
-            let fits = self.fits(&example, CheckBudget::GLANCE).is_some_and(|(fits, _)| fits);
-            Some(example.to_string()).filter(|text| fits && text.len() <= EXAMPLE && text != "{}")
+            let example = example::generate(&self.value)?;
+            let fits = self.matches_within(&example, CheckBudget::QUICK).is_some_and(|(fits, _)| fits);
+            Some(example.to_string()).filter(|text| fits && text.len() <= MAX_EXAMPLE_BYTES && text != "{}")
         };
         self.example.get_or_init(make).as_deref()
     }
 
-    /// Like [`JsonSchema::violations`], within the small budget [`CheckBudget::GLANCE`]; `None` if
+    /// Like [`JsonSchema::violations`], within the small budget [`CheckBudget::QUICK`]; `None` if
     /// that is not enough.
-    pub fn glance(&self, instance: &Value) -> Option<Vec<SchemaViolation>> {
-        let checks = match self.checks() {
+    pub fn quick_violations(&self, instance: &Value) -> Option<Vec<SchemaViolation>> {
+        let checks = match self.compiled() {
             Ok(checks) => checks,
-            Err(why) => return Some(whole(why)),
+            Err(why) => return Some(whole_value_violation(why)),
         };
-        let fits = checks.fits(instance, CheckBudget::GLANCE, &Interrupt::default())?;
-        Some(if fits { Vec::new() } else { checks.list(instance, CheckBudget::LIST, &Interrupt::default()) })
+        let fits = checks.matches(instance, CheckBudget::QUICK, &Interrupt::default())?;
+        Some(if fits { Vec::new() } else { checks.list_violations(instance, CheckBudget::LIST, &Interrupt::default()) })
     }
 
     /// Like [`JsonSchema::violations`], until `interrupt` is due. May take seconds.
@@ -202,14 +202,19 @@ impl JsonSchema {
 
     /// Returns whether `instance` matches, and the number of steps that the check took; `None` if
     /// `budget` was not enough.
-    pub fn fits(&self, instance: &Value, budget: CheckBudget) -> Option<(bool, u64)> {
-        let fits = self.checks().ok()?.fits(instance, budget, &Interrupt::default())?;
-        Some((fits, budget.steps.saturating_sub(budget::left())))
+    pub fn matches_within(&self, instance: &Value, budget: CheckBudget) -> Option<(bool, u64)> {
+        let fits = self.compiled().ok()?.matches(instance, budget, &Interrupt::default())?;
+        Some((fits, budget.steps.saturating_sub(budget::steps_left())))
     }
 
     /// Like [`JsonSchema::violations`], with one budget for deciding whether `instance` matches and
     /// one for listing the violations.
-    pub fn violations_within(&self, instance: &Value, check: CheckBudget, list: CheckBudget) -> Vec<SchemaViolation> {
+    pub fn violations_with_budgets(
+        &self,
+        instance: &Value,
+        check: CheckBudget,
+        list: CheckBudget,
+    ) -> Vec<SchemaViolation> {
         self.check(instance, check, list, &Interrupt::default())
     }
 
@@ -220,74 +225,75 @@ impl JsonSchema {
         list: CheckBudget,
         interrupt: &Interrupt,
     ) -> Vec<SchemaViolation> {
-        let checks = match self.checks() {
+        let checks = match self.compiled() {
             Ok(checks) => checks,
             // The schema was valid when it was first compiled, so this is a bug in the server.
-            Err(why) => return whole(why),
+            Err(why) => return whole_value_violation(why),
         };
-        match checks.fits(instance, check, interrupt) {
+        match checks.matches(instance, check, interrupt) {
             Some(true) => Vec::new(),
-            Some(false) => checks.list(instance, list, interrupt),
-            None => whole("validation against the schema takes too long"),
+            Some(false) => checks.list_violations(instance, list, interrupt),
+            None => whole_value_violation("validation against the schema takes too long"),
         }
     }
 }
 
 impl CompiledSchema {
-    fn of(value: &Value, patterns: &PatternBudget) -> Result<Self, String> {
+    fn compile(value: &Value, patterns: &PatternBudget) -> Result<Self, String> {
         let names = PropertyNames::of(value, patterns)?;
         let names: Arc<dyn NameCost> = {
             let names = Arc::new(names);
             let own = Arc::clone(&names);
             let cost: Arc<dyn NameCost> = names;
-            budget::within(CheckBudget::CHECK, &Interrupt::default(), &cost, || own.read_own(value))
+            budget::run_within(CheckBudget::CHECK, &Interrupt::default(), &cost, || own.charge_own_names(value))
                 .ok_or("its patternProperties take too long for its own properties")?;
             cost
         };
         let for_names = PatternOptions::fancy_regex()
-            .backtrack_limit(BACKTRACKS)
-            .size_limit(patterns.size())
-            .dfa_size_limit(patterns.size());
+            .backtrack_limit(MAX_NAME_BACKTRACKS)
+            .size_limit(patterns.max_pattern_bytes())
+            .dfa_size_limit(patterns.max_pattern_bytes());
         let of_plugin = patterns.clone();
         let options = jsonschema::options_for::<CountedJson>()
             .offline()
             .with_pattern_options(for_names)
             .with_keyword("pattern", move |_, value, _| Ok(Box::new(PatternKeyword::compile(value, &of_plugin)?)))
-            .with_keyword(budget::STEP, |_, _, _| Ok(Box::new(StepKeyword)));
+            .with_keyword(budget::STEP_KEYWORD, |_, _, _| Ok(Box::new(StepKeyword)));
         let siblings_count = !matches!(Draft::default().detect(value), Draft::Draft4 | Draft::Draft6 | Draft::Draft7);
         let stepped = budget::with_steps(value, siblings_count);
         let validator = options.build(&stepped).map_err(|error| {
             // Report the error for the schema as the plugin wrote it.
             let error = if stepped == *value { error } else { options.build(value).err().unwrap_or(error) };
-            let place = place(&error);
+            let place = violation_pointer(&error);
             if place.is_empty() { describe(&error) } else { format!("{place}: {}", describe(&error)) }
         })?;
         Ok(Self { validator, names })
     }
 
     /// Returns whether `instance` matches; `None` if `budget` was not enough.
-    fn fits(&self, instance: &Value, budget: CheckBudget, interrupt: &Interrupt) -> Option<bool> {
-        self.within(budget, interrupt, || self.validator.is_valid(CountedValue(instance)))
+    fn matches(&self, instance: &Value, budget: CheckBudget, interrupt: &Interrupt) -> Option<bool> {
+        self.run_within(budget, interrupt, || self.validator.is_valid(CountedValue(instance)))
     }
 
     /// Lists the violations of `instance`, which does not match.
-    fn list(&self, instance: &Value, budget: CheckBudget, interrupt: &Interrupt) -> Vec<SchemaViolation> {
+    fn list_violations(&self, instance: &Value, budget: CheckBudget, interrupt: &Interrupt) -> Vec<SchemaViolation> {
         let listed = || {
             let mut violations = Vec::new();
-            for error in self.validator.iter_errors(CountedValue(instance)).take(VIOLATIONS) {
-                branch::explain(&error, &mut |error| {
-                    violations.push(SchemaViolation { pointer: place(error), message: describe(error) });
+            for error in self.validator.iter_errors(CountedValue(instance)).take(MAX_VIOLATIONS) {
+                branch_errors::report_intended(&error, &mut |error| {
+                    violations.push(SchemaViolation { pointer: violation_pointer(error), message: describe(error) });
                 });
             }
-            violations.truncate(VIOLATIONS);
+            violations.truncate(MAX_VIOLATIONS);
             violations
         };
-        self.within(budget, interrupt, listed)
-            .unwrap_or_else(|| whole("does not match the schema (finding the exact location takes too long)"))
+        self.run_within(budget, interrupt, listed).unwrap_or_else(|| {
+            whole_value_violation("does not match the schema (finding the exact location takes too long)")
+        })
     }
 
-    fn within<T>(&self, budget: CheckBudget, interrupt: &Interrupt, check: impl FnOnce() -> T) -> Option<T> {
-        budget::within(budget, interrupt, &self.names, check)
+    fn run_within<T>(&self, budget: CheckBudget, interrupt: &Interrupt, check: impl FnOnce() -> T) -> Option<T> {
+        budget::run_within(budget, interrupt, &self.names, check)
     }
 }
 
@@ -298,19 +304,19 @@ impl fmt::Debug for JsonSchema {
 }
 
 /// Returns a violation of the whole value.
-fn whole(message: &str) -> Vec<SchemaViolation> {
+fn whole_value_violation(message: &str) -> Vec<SchemaViolation> {
     vec![SchemaViolation { pointer: String::new(), message: message.to_owned() }]
 }
 
 /// Parses the JSON object in `text`.
-fn object(text: &str) -> Result<Value, String> {
-    let value = parse(text)?;
+fn parse_object(text: &str) -> Result<Value, String> {
+    let value = parse_schema(text)?;
     if value.is_object() { Ok(value) } else { Err("must be a JSON object".into()) }
 }
 
 /// Returns whether compiling a valid schema takes negligible time: it is small and has no pattern.
 /// A pattern of a few characters can take long.
-fn is_little(schema: &Value) -> bool {
+fn is_cheap_to_compile(schema: &Value) -> bool {
     let (mut open, mut seen) = (vec![schema], 0_usize);
     while let Some(value) = open.pop() {
         seen += 1;
@@ -320,7 +326,7 @@ fn is_little(schema: &Value) -> bool {
             Value::Object(members) => open.extend(members.values()),
             _ => {}
         }
-        if seen + open.len() > LITTLE {
+        if seen + open.len() > MAX_LAZY_VALUES {
             return false;
         }
     }
@@ -328,11 +334,11 @@ fn is_little(schema: &Value) -> bool {
 }
 
 /// Rejects schemas that are nested too deeply.
-fn measure(schema: &Value) -> Result<(), String> {
+fn check_depth(schema: &Value) -> Result<(), String> {
     let mut open = vec![(schema, 1)];
     while let Some((value, depth)) = open.pop() {
-        if depth > DEPTH {
-            return Err(format!("is nested more than {DEPTH} levels deep"));
+        if depth > MAX_SCHEMA_DEPTH {
+            return Err(format!("is nested more than {MAX_SCHEMA_DEPTH} levels deep"));
         }
         match value {
             Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
@@ -346,25 +352,25 @@ fn measure(schema: &Value) -> Result<(), String> {
 /// Describes the error. Omits the value if it is long.
 fn describe(error: &ValidationError<'_>) -> String {
     if let ValidationErrorKind::Referencing(error) = error.kind() {
-        return line(&describe_reference(error), 2 * MESSAGE);
+        return clean_line(&describe_reference(error), 2 * MAX_MESSAGE_BYTES);
     }
-    let (message, whole) = beginning(error);
+    let (message, whole) = truncated_message(error);
     // A long value is not quoted.
-    let message = if whole { message } else { beginning(&error.masked()).0 };
-    if message.contains(budget::STEP) {
+    let message = if whole { message } else { truncated_message(&error.masked()).0 };
+    if message.contains(budget::STEP_KEYWORD) {
         // The message quotes the schema, which contains the step keyword.
         return format!("does not match `{}`", error.kind().keyword());
     }
-    line(&message, MESSAGE)
+    clean_line(&message, MAX_MESSAGE_BYTES)
 }
 
 /// Describes an invalid reference to another part of the schema, or an unknown dialect.
 fn describe_reference(error: &ReferencingError) -> String {
-    let shown = |text: &str| line(text, MESSAGE);
+    let shown = |text: &str| clean_line(text, MAX_MESSAGE_BYTES);
     match error {
         ReferencingError::Unretrievable { uri, .. } => format!(
             "refers to {:?}, but a schema cannot refer to another document; copy the definition into the schema",
-            shown(uri.strip_prefix(BASE).unwrap_or(uri))
+            shown(uri.strip_prefix(BASE_URI).unwrap_or(uri))
         ),
         ReferencingError::PointerToNowhere { pointer } => {
             format!("refers to {:?}, which does not exist", shown(&format!("#{pointer}")))
@@ -373,7 +379,7 @@ fn describe_reference(error: &ReferencingError) -> String {
             format!("refers to {:?}, which does not exist", shown(&format!("#{anchor}")))
         }
         ReferencingError::UnknownSpecification { specification } => format!(
-            "has the unknown dialect {:?} in $schema; leave $schema out, or use {NEWEST:?}",
+            "has the unknown dialect {:?} in $schema; leave $schema out, or use {DEFAULT_DIALECT:?}",
             shown(specification)
         ),
         error => error.to_string(),
@@ -382,27 +388,27 @@ fn describe_reference(error: &ReferencingError) -> String {
 
 /// Returns the beginning of a message, and whether it is complete. The rest is not formatted,
 /// because it may quote a megabyte.
-fn beginning(words: &impl fmt::Display) -> (String, bool) {
-    let mut written = ShortText(String::new());
+fn truncated_message(words: &impl fmt::Display) -> (String, bool) {
+    let mut written = MessageBuffer(String::new());
     let whole = write!(written, "{words}").is_ok();
     (written.0, whole)
 }
 
 /// A buffer for a message. Its capacity is slightly more than the maximum size of a message, so
 /// that a longer one can be detected.
-struct ShortText(String);
+struct MessageBuffer(String);
 
-impl fmt::Write for ShortText {
+impl fmt::Write for MessageBuffer {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = text.floor_char_boundary((MESSAGE + 8).saturating_sub(self.0.len()));
+        let room = text.floor_char_boundary((MAX_MESSAGE_BYTES + 8).saturating_sub(self.0.len()));
         self.0.push_str(text.get(..room).unwrap_or_default());
-        if self.0.len() > MESSAGE { Err(fmt::Error) } else { Ok(()) }
+        if self.0.len() > MAX_MESSAGE_BYTES { Err(fmt::Error) } else { Ok(()) }
     }
 }
 
 /// Returns the location of the error. Names in it are untrusted.
-fn place(error: &ValidationError<'_>) -> String {
-    line(error.instance_path().as_str(), MESSAGE)
+fn violation_pointer(error: &ValidationError<'_>) -> String {
+    clean_line(error.instance_path().as_str(), MAX_MESSAGE_BYTES)
 }
 
 #[cfg(test)]
@@ -412,7 +418,7 @@ mod tests {
     use super::*;
 
     fn compile_input(text: &str) -> Result<JsonSchema, String> {
-        JsonSchema::compile_input(text, &PatternBudget::of([text]))
+        JsonSchema::compile_input(text, &PatternBudget::for_schemas([text]))
     }
 
     fn schema() -> JsonSchema {
@@ -445,8 +451,8 @@ mod tests {
         let list = JsonSchema::compile(r#"{"items":{"type":"integer"}}"#).unwrap();
         let long = "x".repeat(100_000);
         let violations = list.violations(&json!(vec![long; 50]));
-        assert_eq!(violations.len(), VIOLATIONS);
-        assert!(violations.iter().all(|v| v.message.len() <= MESSAGE), "{violations:?}");
+        assert_eq!(violations.len(), MAX_VIOLATIONS);
+        assert!(violations.iter().all(|v| v.message.len() <= MAX_MESSAGE_BYTES), "{violations:?}");
     }
 
     #[test]
@@ -487,14 +493,14 @@ mod tests {
         assert_eq!(violations[0].to_string(), "(root): Additional properties are not allowed ('a\\nb' was unexpected)");
         let schema = JsonSchema::compile(r#"{"additionalProperties":{"type":"string"}}"#).unwrap();
         let violations = schema.violations(&json!({"k".repeat(100_000): 1}));
-        assert_eq!(violations[0].pointer.len(), MESSAGE);
+        assert_eq!(violations[0].pointer.len(), MAX_MESSAGE_BYTES);
     }
 
     #[test]
     fn huge_and_deep_schemas_are_refused() {
         let wide = json!({"enum": vec![0; 10_001]}).to_string();
         assert_eq!(JsonSchema::compile(&wide).unwrap_err(), "contains more than 10,000 values");
-        let deep = format!("{}{{}}{}", r#"{"not":"#.repeat(DEPTH), "}".repeat(DEPTH));
+        let deep = format!("{}{{}}{}", r#"{"not":"#.repeat(MAX_SCHEMA_DEPTH), "}".repeat(MAX_SCHEMA_DEPTH));
         assert_eq!(JsonSchema::compile(&deep).unwrap_err(), "is nested more than 64 levels deep");
     }
 
@@ -643,7 +649,7 @@ mod tests {
         let trees: Vec<Value> = trees.into_iter().flatten().collect();
         let unique = JsonSchema::compile(r#"{"uniqueItems":true}"#).unwrap();
         let many: Value = (0..6).map(|n| json!([n])).chain(trees.iter().cloned()).collect();
-        let (fits, steps) = unique.fits(&many, CheckBudget::CHECK).unwrap();
+        let (fits, steps) = unique.matches_within(&many, CheckBudget::CHECK).unwrap();
         assert!(fits && steps < 300_000, "{steps} for {} trees", trees.len());
         let twice: Value = trees.iter().chain([&json!([[[]]])]).cloned().collect();
         assert_eq!(unique.violations(&twice).len(), 1);
@@ -657,7 +663,7 @@ mod tests {
         let long: Vec<u32> = (0..9000).collect();
         let schema = JsonSchema::compile(&json!({"items": {"const": long}}).to_string()).unwrap();
         assert_eq!(schema.violations(&json!([long, long])), []);
-        let (_, steps) = schema.fits(&json!([long, long]), CheckBudget::CHECK).unwrap();
+        let (_, steps) = schema.matches_within(&json!([long, long]), CheckBudget::CHECK).unwrap();
         assert!(steps > 18_000, "{steps}");
     }
 
@@ -799,15 +805,15 @@ mod tests {
         let patterns: Vec<Value> =
             (0..100).map(|n| json!({"not": {"pattern": format!("[ab]*a[ab]{{{}}}c", 300 + n)}})).collect();
         let text = json!({"allOf": patterns}).to_string();
-        let shared = PatternBudget::of([text.as_str()]);
+        let shared = PatternBudget::for_schemas([text.as_str()]);
         let schema = JsonSchema::compile_with(&text, &shared).unwrap();
         let random: String =
             (0..400_u32).map(|n| if n.wrapping_mul(2_654_435_761) & 1 << 20 == 0 { 'a' } else { 'b' }).collect();
         schema.violations(&json!(random));
-        let kept = shared.kept().load(std::sync::atomic::Ordering::Relaxed);
-        assert!((1..=PatternBudget::KEPT).contains(&kept), "{kept}");
+        let kept = shared.cached_bytes().load(std::sync::atomic::Ordering::Relaxed);
+        assert!((1..=PatternBudget::MAX_CACHED_BYTES).contains(&kept), "{kept}");
         drop(schema);
-        assert_eq!(shared.kept().load(std::sync::atomic::Ordering::Relaxed), 0);
+        assert_eq!(shared.cached_bytes().load(std::sync::atomic::Ordering::Relaxed), 0);
     }
 
     #[test]
@@ -857,9 +863,9 @@ mod tests {
     #[test]
     fn an_interrupt_ends_a_check() {
         let schema = doubling("anyOf");
-        let due = Interrupt::at(std::time::Instant::now());
+        let due = Interrupt::with_deadline(std::time::Instant::now());
         assert_eq!(schema.violations_until(&json!(7), &due), Err(CheckInterrupted));
-        assert_eq!(schema.glance(&json!(7)), None);
+        assert_eq!(schema.quick_violations(&json!(7)), None);
         let raised = Interrupt::default();
         let seen = raised.clone();
         let check = std::thread::spawn(move || schema.violations_until(&json!(7), &seen));
@@ -867,7 +873,7 @@ mod tests {
         assert_eq!(check.join().unwrap(), Err(CheckInterrupted));
         let small = JsonSchema::compile(r#"{"type":"integer"}"#).unwrap();
         assert_eq!(small.violations_until(&json!(7), &Interrupt::default()), Ok(vec![]));
-        assert_eq!(small.glance(&json!("x")).unwrap().len(), 1);
+        assert_eq!(small.quick_violations(&json!("x")).unwrap().len(), 1);
     }
 
     #[test]
@@ -878,7 +884,7 @@ mod tests {
         let schema =
             JsonSchema::compile(&json!({"anyOf": alternatives, "unevaluatedItems": false}).to_string()).unwrap();
         let violations = schema.violations(&json!(vec!["x".repeat(1000); 1000]));
-        assert!(violations.iter().all(|violation| violation.message.len() <= MESSAGE));
+        assert!(violations.iter().all(|violation| violation.message.len() <= MAX_MESSAGE_BYTES));
     }
 
     #[test]

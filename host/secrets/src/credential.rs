@@ -11,16 +11,16 @@ use toolbay_policy::{OriginPattern, UrlOrigin};
 use zeroize::Zeroizing;
 
 use crate::value::SecretValue;
-use crate::withheld::WithheldCredential;
+use crate::withheld_credential::WithheldCredential;
 
 /// Characters that are not encoded in a query parameter (RFC 3986, section 2.3).
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Maximum length of a URL, in bytes: the limit of HTTP libraries.
-const URL: usize = (u16::MAX - 1) as usize;
+const MAX_URL_BYTES: usize = (u16::MAX - 1) as usize;
 
 /// Headers that concern one connection or frame the message. The host sets or removes them.
-const RESERVED: [&str; 9] = [
+const RESERVED_HEADERS: [&str; 9] = [
     "connection",
     "content-length",
     "host",
@@ -57,7 +57,7 @@ impl CredentialRule {
     /// Returns an error if the name or value of the header is invalid.
     pub fn in_header(origins: Vec<OriginPattern>, header: &str, format: &str) -> Result<Self, String> {
         let name: HeaderName = header.parse().map_err(|_| format!("{header:?} is not the name of a header"))?;
-        if RESERVED.contains(&name.as_str()) || name.as_str().starts_with("proxy-") {
+        if RESERVED_HEADERS.contains(&name.as_str()) || name.as_str().starts_with("proxy-") {
             return Err(format!("the header {header:?} is about the connection; a secret cannot be in it"));
         }
         let (before, after) = format.split_once("{}").unwrap_or((format, ""));
@@ -69,7 +69,7 @@ impl CredentialRule {
 
     /// Creates a rule by which requests to `origins` carry the secret in this query parameter.
     pub fn in_query(origins: Vec<OriginPattern>, parameter: &str) -> Self {
-        Self { origins, place: CredentialPlace::Query(encoded(parameter).to_string()) }
+        Self { origins, place: CredentialPlace::Query(percent_encode(parameter).to_string()) }
     }
 
     /// Returns the origins.
@@ -78,7 +78,7 @@ impl CredentialRule {
     }
 
     /// Checks whether requests can carry this value.
-    pub(crate) fn check(&self, value: &SecretValue) -> Result<(), String> {
+    pub(crate) fn check_value(&self, value: &SecretValue) -> Result<(), String> {
         match &self.place {
             CredentialPlace::Header(..) if HeaderValue::from_str(value.as_str()).is_err() => {
                 Err("cannot be a header: it has line ends or control characters".to_owned())
@@ -105,7 +105,7 @@ impl fmt::Display for CredentialRule {
 #[derive(Clone, PartialEq, Eq)]
 pub struct RequestCredential {
     name: String,
-    carried: CredentialRule,
+    rule: CredentialRule,
     /// Caller that owns the secret; `None` if all callers share it.
     caller: Option<CallerIdentity>,
     value: SecretValue,
@@ -113,12 +113,12 @@ pub struct RequestCredential {
 
 impl RequestCredential {
     pub(crate) fn new(name: &str, carried: CredentialRule, caller: Option<CallerIdentity>, value: SecretValue) -> Self {
-        Self { name: name.to_owned(), carried, caller, value }
+        Self { name: name.to_owned(), rule: carried, caller, value }
     }
 
     /// Returns whether requests to this origin carry the secret.
     pub(crate) fn is_for(&self, origin: &UrlOrigin) -> bool {
-        self.carried.origins.iter().any(|pattern| pattern.covers(origin))
+        self.rule.origins.iter().any(|pattern| pattern.covers(origin))
     }
 
     /// Adds the secret to a request, and replaces a value that the guest set.
@@ -128,7 +128,7 @@ impl RequestCredential {
     /// Returns an error if the request cannot carry the secret. The request is then unchanged.
     pub(crate) fn add_to<B>(&self, request: &mut Request<B>) -> Result<(), WithheldCredential> {
         let text = self.value.as_str();
-        match &self.carried.place {
+        match &self.rule.place {
             CredentialPlace::Header(name, before, after) => {
                 let mut whole = Zeroizing::new(String::with_capacity(before.len() + text.len() + after.len()));
                 for part in [before, text, after] {
@@ -143,8 +143,8 @@ impl RequestCredential {
             }
             CredentialPlace::Query(name) => {
                 let mut value = Zeroizing::new(String::with_capacity(text.len() * 3));
-                value.extend(encoded(text));
-                *request.uri_mut() = with_parameter(request.uri(), name, &value)
+                value.extend(percent_encode(text));
+                *request.uri_mut() = with_query_parameter(request.uri(), name, &value)
                     .ok_or(WithheldCredential::TooLong(self.name.clone()))?;
             }
         }
@@ -153,7 +153,7 @@ impl RequestCredential {
 
     /// Appends the part of the connection pool's key that separates connections with this secret
     /// from all others. It is equal for equal values of the same caller in the same place.
-    pub(crate) fn key(&self, key: &mut Zeroizing<Vec<u8>>) {
+    pub(crate) fn append_pool_key(&self, key: &mut Zeroizing<Vec<u8>>) {
         let caller = self.caller.as_ref().map_or("", CallerIdentity::as_str);
         let parts = [self.name.as_bytes(), caller.as_bytes(), self.value.as_str().as_bytes()];
         // Preallocate the space, because growing would leave a copy of the secret in memory.
@@ -169,22 +169,22 @@ impl RequestCredential {
     }
 }
 
-fn encoded(text: &str) -> percent_encoding::PercentEncode<'_> {
+fn percent_encode(text: &str) -> percent_encoding::PercentEncode<'_> {
     utf8_percent_encode(text, UNRESERVED)
 }
 
 /// Returns the URI with exactly one parameter of this name, at the end. `None` if it would be too
 /// long.
-fn with_parameter(uri: &Uri, name: &str, value: &str) -> Option<Uri> {
+fn with_query_parameter(uri: &Uri, name: &str, value: &str) -> Option<Uri> {
     let is_other = |pair: &&str| {
         let own = pair.split('=').next().unwrap_or_default().replace('+', " ");
         let decoded = percent_encoding::percent_decode_str(&own).decode_utf8_lossy().into_owned();
-        !pair.is_empty() && encoded(&decoded).to_string() != name
+        !pair.is_empty() && percent_encode(&decoded).to_string() != name
     };
     let (path, query) = (uri.path(), uri.query().unwrap_or_default());
     let origin = uri.scheme_str().map_or(0, str::len) + 3 + uri.authority().map_or(0, |text| text.as_str().len());
     let room = path.len() + query.len() + name.len() + value.len() + 3;
-    if origin + room > URL {
+    if origin + room > MAX_URL_BYTES {
         return None;
     }
     let mut whole = Zeroizing::new(String::with_capacity(room));
@@ -206,7 +206,7 @@ fn with_parameter(uri: &Uri, name: &str, value: &str) -> Option<Uri> {
 /// https://api.github.com`.
 impl fmt::Display for RequestCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} as {}", self.name, self.carried)
+        write!(f, "{} as {}", self.name, self.rule)
     }
 }
 
@@ -259,9 +259,9 @@ mod tests {
             assert!(refused(name, "{}").ends_with("is about the connection; a secret cannot be in it"), "{name}");
         }
         assert!(refused("a", "x\r\ny: {}").starts_with("format has line ends"));
-        let lines = CredentialRule::in_header(origins(), "a", "{}").unwrap().check(&value("s3cret\r\nx: y-z"));
+        let lines = CredentialRule::in_header(origins(), "a", "{}").unwrap().check_value(&value("s3cret\r\nx: y-z"));
         assert_eq!(lines.unwrap_err(), "cannot be a header: it has line ends or control characters");
-        assert_eq!(CredentialRule::in_query(origins(), "a").check(&value("s3cret\r\nx: y-z")), Ok(()));
+        assert_eq!(CredentialRule::in_query(origins(), "a").check_value(&value("s3cret\r\nx: y-z")), Ok(()));
     }
 
     #[test]
@@ -292,10 +292,10 @@ mod tests {
     #[test]
     fn connections_are_told_apart_by_caller_and_by_value() {
         let key = |caller: Option<&str>, text: &str| {
-            let caller = caller.map(|name| CallerIdentity::of(name).unwrap());
+            let caller = caller.map(|name| CallerIdentity::from_name(name).unwrap());
             let mut key = Zeroizing::default();
             let carried = CredentialRule::in_header(origins(), "a", "{}").unwrap();
-            RequestCredential::new("token", carried, caller, value(text)).key(&mut key);
+            RequestCredential::new("token", carried, caller, value(text)).append_pool_key(&mut key);
             key.to_vec()
         };
         let keys = [

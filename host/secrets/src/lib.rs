@@ -23,29 +23,29 @@
 //!
 //! This crate reads files and starts programs. It does not depend on wasmtime, MCP or TOML.
 
-mod callers;
+mod call_secrets;
+mod caller_cache;
 mod credential;
-mod file;
-mod fixed;
-mod opened;
+mod file_reader;
+mod fixed_secrets;
 mod program;
-mod programs;
-mod secret;
+mod program_runner;
+mod secret_spec;
 mod secrets;
 mod source;
 mod value;
 mod vault;
-mod watched;
-mod withheld;
+mod watched_file;
+mod withheld_credential;
 
+pub use self::call_secrets::CallSecrets;
 pub use self::credential::{CredentialRule, RequestCredential};
-pub use self::file::secret_file;
-pub use self::fixed::FixedSecrets;
-pub use self::opened::CallSecrets;
-pub use self::programs::{ProgramRunner, serve as serve_programs};
-pub use self::secret::SecretSpec;
+pub use self::file_reader::read_secret_file;
+pub use self::fixed_secrets::FixedSecrets;
+pub use self::program_runner::{ProgramRunner, serve as serve_programs};
+pub use self::secret_spec::SecretSpec;
 pub use self::secrets::SecretFilter;
 pub use self::source::SecretSource;
 pub use self::value::SecretValue;
 pub use self::vault::SecretVault;
-pub use self::withheld::WithheldCredential;
+pub use self::withheld_credential::WithheldCredential;

@@ -13,14 +13,14 @@ use tokio::time::timeout;
 use zeroize::Zeroizing;
 
 /// Timeout of a program.
-const TIME: Duration = Duration::from_secs(10);
+const PROGRAM_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Maximum size of a program's output, in bytes.
-pub(crate) const OUTPUT: usize = 64 << 10;
+pub(crate) const MAX_OUTPUT_BYTES: usize = 64 << 10;
 
 /// Environment variables that are passed to a program: those that programs use to find their files
 /// and agents. None of them is intended for secrets.
-const VARIABLES: [&str; 13] = [
+const PASSED_VARIABLES: [&str; 13] = [
     "DBUS_SESSION_BUS_ADDRESS",
     "GNUPGHOME",
     "HOME",
@@ -40,33 +40,33 @@ const VARIABLES: [&str; 13] = [
 /// output, which may contain the secret.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ProgramFailure {
-    Missing,
+    NotFound,
     Start(String),
     Status(i32),
     Killed,
-    Time,
-    Output,
+    Timeout,
+    OutputTooLarge,
     /// The current grant does not name the program.
-    Refused,
+    NotAllowed,
     /// The process that starts programs has ended.
-    Gone,
+    WorkerGone,
 }
 
 impl fmt::Display for ProgramFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing => f.write_str("was not found"),
+            Self::NotFound => f.write_str("was not found"),
             Self::Start(why) => write!(f, "cannot be started: {why}"),
-            Self::Refused => f.write_str("is not what the grant names now"),
-            Self::Gone => {
+            Self::NotAllowed => f.write_str("is not what the grant names now"),
+            Self::WorkerGone => {
                 f.write_str("cannot be started: the process that starts programs has ended; restart the server")
             }
             Self::Status(code) => {
                 write!(f, "exited with code {code}; run it yourself, as the user of the server, to see why")
             }
             Self::Killed => f.write_str("was ended by a signal"),
-            Self::Time => write!(f, "did not end within {} s", TIME.as_secs()),
-            Self::Output => write!(f, "wrote more than {} KiB", OUTPUT >> 10),
+            Self::Timeout => write!(f, "did not end within {} s", PROGRAM_TIMEOUT.as_secs()),
+            Self::OutputTooLarge => write!(f, "wrote more than {} KiB", MAX_OUTPUT_BYTES >> 10),
         }
     }
 }
@@ -75,24 +75,28 @@ impl fmt::Display for ProgramFailure {
 /// standard output. It runs in `folder`, without a shell and without input. Dropping the future
 /// kills the program and its child processes.
 pub(crate) async fn run(words: &[String], folder: &Path) -> Result<Zeroizing<Vec<u8>>, ProgramFailure> {
-    run_within(words, folder, TIME).await
+    run_with_timeout(words, folder, PROGRAM_TIMEOUT).await
 }
 
-async fn run_within(words: &[String], folder: &Path, time: Duration) -> Result<Zeroizing<Vec<u8>>, ProgramFailure> {
-    let Some((program, arguments)) = words.split_first() else { return Err(ProgramFailure::Missing) };
-    let mut command = Command::new(located(program, folder));
-    let kept = VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+async fn run_with_timeout(
+    words: &[String],
+    folder: &Path,
+    time: Duration,
+) -> Result<Zeroizing<Vec<u8>>, ProgramFailure> {
+    let Some((program, arguments)) = words.split_first() else { return Err(ProgramFailure::NotFound) };
+    let mut command = Command::new(resolve_program(program, folder));
+    let kept = PASSED_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
     command.args(arguments).current_dir(folder).env_clear().envs(kept);
     // Discard standard error: its content and size are not bounded.
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     command.process_group(0).kill_on_drop(true);
     let child = command.spawn().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => ProgramFailure::Missing,
+        io::ErrorKind::NotFound => ProgramFailure::NotFound,
         kind => ProgramFailure::Start(kind.to_string()),
     })?;
-    let mut group = ProcessGroup::of(&child);
-    let output = timeout(time, output(child)).await.unwrap_or(Err(ProgramFailure::Time));
-    if !matches!(output, Err(ProgramFailure::Time | ProgramFailure::Output)) {
+    let mut group = ProcessGroup::from_child(&child);
+    let output = timeout(time, read_output(child)).await.unwrap_or(Err(ProgramFailure::Timeout));
+    if !matches!(output, Err(ProgramFailure::Timeout | ProgramFailure::OutputTooLarge)) {
         // Keep an agent that the program started for later use.
         group.0 = None;
     }
@@ -100,7 +104,7 @@ async fn run_within(words: &[String], folder: &Path, time: Duration) -> Result<Z
 }
 
 /// Resolves a relative path of a program against `folder`. A plain name is looked up in `PATH`.
-fn located(program: &str, folder: &Path) -> PathBuf {
+fn resolve_program(program: &str, folder: &Path) -> PathBuf {
     let is_path = program.contains('/');
     if is_path {
         std::path::absolute(folder.join(program)).unwrap_or_else(|_| folder.join(program))
@@ -109,17 +113,17 @@ fn located(program: &str, folder: &Path) -> PathBuf {
     }
 }
 
-async fn output(mut child: Child) -> Result<Zeroizing<Vec<u8>>, ProgramFailure> {
+async fn read_output(mut child: Child) -> Result<Zeroizing<Vec<u8>>, ProgramFailure> {
     // Preallocate the buffer, because growing it would leave a copy of the secret in memory.
-    let mut output = Zeroizing::new(Vec::with_capacity(OUTPUT + 1));
+    let mut output = Zeroizing::new(Vec::with_capacity(MAX_OUTPUT_BYTES + 1));
     if let Some(stdout) = &mut child.stdout {
-        let mut bounded = stdout.take(OUTPUT as u64 + 1);
+        let mut bounded = stdout.take(MAX_OUTPUT_BYTES as u64 + 1);
         while bounded.read_buf(&mut *output).await.map_err(|error| ProgramFailure::Start(error.kind().to_string()))? > 0
         {
         }
     }
-    if output.len() > OUTPUT {
-        return Err(ProgramFailure::Output);
+    if output.len() > MAX_OUTPUT_BYTES {
+        return Err(ProgramFailure::OutputTooLarge);
     }
     let status = child.wait().await.map_err(|error| ProgramFailure::Start(error.kind().to_string()))?;
     match status.code() {
@@ -133,7 +137,7 @@ async fn output(mut child: Child) -> Result<Zeroizing<Vec<u8>>, ProgramFailure> 
 struct ProcessGroup(Option<Pid>);
 
 impl ProcessGroup {
-    fn of(child: &Child) -> Self {
+    fn from_child(child: &Child) -> Self {
         Self(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)))
     }
 }
@@ -153,7 +157,7 @@ mod tests {
 
     async fn shell(script: &str, time: Duration) -> Result<String, ProgramFailure> {
         let words = ["sh", "-c", script].map(str::to_owned);
-        let output = run_within(&words, Path::new("/"), time).await?;
+        let output = run_with_timeout(&words, Path::new("/"), time).await?;
         Ok(String::from_utf8(output.to_vec()).unwrap())
     }
 
@@ -163,7 +167,7 @@ mod tests {
     async fn a_program_has_no_input_and_few_variables() {
         assert_eq!(shell("cat; pwd; echo noise >&2", LONG).await.unwrap(), "/\n");
         let names = shell("env | cut -d= -f1", LONG).await.unwrap();
-        let allowed = |name: &str| VARIABLES.contains(&name) || ["PWD", "SHLVL", "_", "OLDPWD"].contains(&name);
+        let allowed = |name: &str| PASSED_VARIABLES.contains(&name) || ["PWD", "SHLVL", "_", "OLDPWD"].contains(&name);
         assert!(names.lines().all(allowed) && names.contains("PATH"), "{names}");
     }
 
@@ -174,10 +178,10 @@ mod tests {
             Err(ProgramFailure::Status(3))
         );
         assert_eq!(shell("kill -9 $$", LONG).await, Err(ProgramFailure::Killed));
-        assert_eq!(shell("yes", LONG).await, Err(ProgramFailure::Output));
-        assert_eq!(shell("head -c 65536 /dev/zero | tr '\\0' x", LONG).await.unwrap().len(), OUTPUT);
+        assert_eq!(shell("yes", LONG).await, Err(ProgramFailure::OutputTooLarge));
+        assert_eq!(shell("head -c 65536 /dev/zero | tr '\\0' x", LONG).await.unwrap().len(), MAX_OUTPUT_BYTES);
         let none = run(&["no-such-program-of-toolbay".to_owned()], Path::new("/")).await;
-        assert_eq!(none, Err(ProgramFailure::Missing));
+        assert_eq!(none, Err(ProgramFailure::NotFound));
         assert!(matches!(run(&["/dev/null".to_owned()], Path::new("/")).await, Err(ProgramFailure::Start(_))));
         assert!(ProgramFailure::Status(3).to_string().starts_with("exited with code 3; run it yourself"));
     }
@@ -192,7 +196,7 @@ mod tests {
         // process.
         let script = format!("exec 3<> {0}; sleep 1000 & sleep 1000", fifo.display());
         let ended = shell(&script, Duration::from_millis(100)).await;
-        assert_eq!(ended, Err(ProgramFailure::Time));
+        assert_eq!(ended, Err(ProgramFailure::Timeout));
         let path = fifo.clone();
         let read = tokio::task::spawn_blocking(move || {
             // With its own writer, opening does not block. Dropping the writer leaves only those of
@@ -207,8 +211,8 @@ mod tests {
 
     #[test]
     fn a_path_is_relative_to_the_plugin_folder_and_a_name_is_not() {
-        assert_eq!(located("pass", Path::new("/plugins")), Path::new("pass"));
-        assert_eq!(located("./token.sh", Path::new("/plugins")), Path::new("/plugins/token.sh"));
-        assert_eq!(located("/bin/cat", Path::new("/plugins")), Path::new("/bin/cat"));
+        assert_eq!(resolve_program("pass", Path::new("/plugins")), Path::new("pass"));
+        assert_eq!(resolve_program("./token.sh", Path::new("/plugins")), Path::new("/plugins/token.sh"));
+        assert_eq!(resolve_program("/bin/cat", Path::new("/plugins")), Path::new("/bin/cat"));
     }
 }

@@ -1,6 +1,6 @@
 //! Finds and redacts the operator's secret values in the output of plugins.
 
-mod reading;
+mod text_reading;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -15,30 +15,30 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use toolbay_model::text::clean;
 use zeroize::Zeroizing;
 
-use self::reading::TextReading;
+use self::text_reading::TextReading;
 use crate::value::SecretValue;
 
 /// Maximum number of nested backslash escapes that are decoded: JSON in JSON in JSON.
-const ESCAPED: u32 = 3;
+const MAX_ESCAPE_LEVELS: u32 = 3;
 
 /// Maximum number of nested percent-encodings that are decoded: a URL in the query of another URL.
-const ENCODED: u32 = 2;
+const MAX_PERCENT_LEVELS: u32 = 2;
 
 /// Minimum length of a line of a multi-line secret that is redacted separately, in bytes.
-const SHORTEST_LINE: usize = 16;
+const MIN_LINE_BYTES: usize = 16;
 
 /// Characters that percent-encoding leaves unchanged (RFC 3986, section 2.3).
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Characters that JavaScript's `encodeURIComponent` leaves unchanged.
-const COMPONENT: &AsciiSet = &UNRESERVED.remove(b'!').remove(b'*').remove(b'\'').remove(b'(').remove(b')');
+const COMPONENT_UNRESERVED: &AsciiSet = &UNRESERVED.remove(b'!').remove(b'*').remove(b'\'').remove(b'(').remove(b')');
 
 /// Maximum total size of patterns for which the search uses a DFA, in bytes. A DFA takes about 512
 /// bytes for each pattern byte. The contiguous NFA is half as fast and takes about 12.
-const TABLE: usize = 4 << 10;
+const MAX_DFA_PATTERN_BYTES: usize = 4 << 10;
 
 /// Filter without secrets.
-static NONE: SecretFilter = SecretFilter { finders: Vec::new() };
+static NO_SECRETS: SecretFilter = SecretFilter { finders: Vec::new() };
 
 /// Named secrets, and a search for all of them at once.
 ///
@@ -54,7 +54,7 @@ pub struct SecretFilter {
 /// Search for some secrets. The states of the automaton are derived from the patterns and are not
 /// overwritten when this is dropped.
 pub(crate) struct SecretFinder {
-    search: AhoCorasick,
+    automaton: AhoCorasick,
     patterns: Vec<Zeroizing<Vec<u8>>>,
     /// Replacement text of each pattern.
     marks: Vec<String>,
@@ -70,8 +70,8 @@ struct SecretMatch {
 
 impl SecretFilter {
     /// Returns a filter without secrets.
-    pub fn none() -> &'static Self {
-        &NONE
+    pub fn empty() -> &'static Self {
+        &NO_SECRETS
     }
 
     /// Creates a filter for secrets with these names and values.
@@ -80,11 +80,11 @@ impl SecretFilter {
     ///
     /// Returns an error if the values are too long.
     pub fn new<'a>(values: impl IntoIterator<Item = (&'a str, &'a SecretValue)>) -> Result<Self, String> {
-        Ok(Self::of(SecretFinder::new(values)?.map(Arc::new)))
+        Ok(Self::from_finders(SecretFinder::new(values)?.map(Arc::new)))
     }
 
     /// Creates a filter from these finders.
-    pub(crate) fn of(finders: impl IntoIterator<Item = Arc<SecretFinder>>) -> Self {
+    pub(crate) fn from_finders(finders: impl IntoIterator<Item = Arc<SecretFinder>>) -> Self {
         Self { finders: finders.into_iter().collect() }
     }
 
@@ -100,21 +100,21 @@ impl SecretFilter {
 
     /// Like [`scrub`](Self::scrub), for a text that was truncated. Also removes a partial secret at
     /// its end.
-    pub fn scrub_beginning(&self, text: &str) -> String {
+    pub fn scrub_truncated(&self, text: &str) -> String {
         let text = clean(text);
         if self.finders.is_empty() {
             return text.into_owned();
         }
-        let end = self.unfinished(text.as_bytes());
-        self.redacted(&text, &self.find(text.as_bytes()), end)
+        let end = self.partial_match_start(text.as_bytes());
+        self.redact_matches(&text, &self.find_matches(text.as_bytes()), end)
     }
 
     /// Replaces each secret in `text` with `[secret:NAME]`. The text must already be [`clean`]; see
     /// [`scrub`](Self::scrub).
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match self.find(text.as_bytes()).as_slice() {
+        match self.find_matches(text.as_bytes()).as_slice() {
             [] => Cow::Borrowed(text),
-            found => Cow::Owned(self.redacted(text, found, text.len())),
+            found => Cow::Owned(self.redact_matches(text, found, text.len())),
         }
     }
 
@@ -124,12 +124,12 @@ impl SecretFilter {
     }
 
     /// Returns whether `bytes` contains any of the secrets.
-    pub fn are_in(&self, bytes: &[u8]) -> bool {
-        !self.find(bytes).is_empty()
+    pub fn contains_secret(&self, bytes: &[u8]) -> bool {
+        !self.find_matches(bytes).is_empty()
     }
 
     /// Returns the secret parts of `text`, in order and without overlaps.
-    fn find(&self, text: &[u8]) -> Vec<SecretMatch> {
+    fn find_matches(&self, text: &[u8]) -> Vec<SecretMatch> {
         if self.finders.is_empty() {
             return Vec::new();
         }
@@ -137,20 +137,26 @@ impl SecretFilter {
             let mut all = Vec::new();
             for (index, finder) in self.finders.iter().enumerate() {
                 let mut found = Vec::new();
-                for one in finder.search.find_overlapping_iter(text) {
-                    join(&mut found, SecretMatch { range: one.range(), pattern: (index, one.pattern().as_usize()) });
+                for one in finder.automaton.find_overlapping_iter(text) {
+                    push_merged(
+                        &mut found,
+                        SecretMatch { range: one.range(), pattern: (index, one.pattern().as_usize()) },
+                    );
                 }
                 all.append(&mut found);
             }
-            joined(all)
+            merge_matches(all)
         };
-        in_all_readings(text, ESCAPED, ENCODED, &search)
+        find_in_readings(text, MAX_ESCAPE_LEVELS, MAX_PERCENT_LEVELS, &search)
     }
 
     /// Returns the start of a possible partial secret at the end of `text`; the length of `text` if
     /// there is none.
-    fn unfinished(&self, text: &[u8]) -> usize {
-        let whole = [TextReading::Unescaped, TextReading::Percent].map(|reading| reading.whole(text)).into_iter().min();
+    fn partial_match_start(&self, text: &[u8]) -> usize {
+        let whole = [TextReading::Unescaped, TextReading::PercentDecoded]
+            .map(|reading| reading.complete_length(text))
+            .into_iter()
+            .min();
         let text = text.get(..whole.unwrap_or_default()).unwrap_or(text);
         let search = |text: &[u8]| {
             let patterns = self.finders.iter().enumerate().flat_map(|(index, finder)| {
@@ -165,11 +171,13 @@ impl SecretFilter {
             starts.min_by_key(|found| found.range.start).into_iter().collect()
         };
         // All ranges end at the end of the text, so they are merged into one.
-        in_all_readings(text, ESCAPED, ENCODED, &search).first().map_or(text.len(), |found| found.range.start)
+        find_in_readings(text, MAX_ESCAPE_LEVELS, MAX_PERCENT_LEVELS, &search)
+            .first()
+            .map_or(text.len(), |found| found.range.start)
     }
 
     /// Returns `text` up to `end`, with replacements for the matches.
-    fn redacted(&self, text: &str, found: &[SecretMatch], end: usize) -> String {
+    fn redact_matches(&self, text: &str, found: &[SecretMatch], end: usize) -> String {
         let (mut out, mut shown) = (String::new(), 0);
         for SecretMatch { range, pattern } in found.iter().filter(|found| found.range.start < end) {
             // Extend the range to whole characters.
@@ -184,9 +192,9 @@ impl SecretFilter {
     }
 }
 
-/// Returns the matches of `search` in `text` and in its decoded readings, in order and without
+/// Returns the matches of `automaton` in `text` and in its decoded readings, in order and without
 /// overlaps. Decodes at most `escaped` levels of escapes and `encoded` levels of percent-encoding.
-fn in_all_readings(
+fn find_in_readings(
     text: &[u8],
     escaped: u32,
     encoded: u32,
@@ -194,39 +202,39 @@ fn in_all_readings(
 ) -> Vec<SecretMatch> {
     let mut all = search(text);
     let mut read = |reading: TextReading, escaped: u32, encoded: u32| {
-        if reading.applies(text) {
-            let mut found = in_all_readings(&reading.read(text), escaped, encoded, search);
-            reading.locate(text, found.iter_mut().map(|found| &mut found.range));
+        if reading.is_applicable(text) {
+            let mut found = find_in_readings(&reading.decode(text), escaped, encoded, search);
+            reading.map_ranges(text, found.iter_mut().map(|found| &mut found.range));
             all.append(&mut found);
         }
     };
     // Wrapping is the last encoding step, so undo it only at the outermost level. Content of a URL
     // is escaped as JSON at most once.
-    if escaped == ESCAPED && encoded == ENCODED {
+    if escaped == MAX_ESCAPE_LEVELS && encoded == MAX_PERCENT_LEVELS {
         read(TextReading::Unwrapped, 0, 0);
     }
     if escaped > 0 {
         read(TextReading::Unescaped, escaped - 1, encoded.min(1));
     }
     if encoded > 0 {
-        read(TextReading::Percent, escaped.min(1), encoded - 1);
+        read(TextReading::PercentDecoded, escaped.min(1), encoded - 1);
     }
-    joined(all)
+    merge_matches(all)
 }
 
 /// Sorts the matches and merges those that overlap.
-fn joined(mut all: Vec<SecretMatch>) -> Vec<SecretMatch> {
+fn merge_matches(mut all: Vec<SecretMatch>) -> Vec<SecretMatch> {
     all.sort_by_key(|found| found.range.start);
     let mut found = Vec::with_capacity(all.len());
     for one in all {
-        join(&mut found, one);
+        push_merged(&mut found, one);
     }
     found
 }
 
 /// Appends a match and merges it with overlapping ones. The merged match has the pattern of the
 /// longest one, or of the first if they are equally long.
-fn join(found: &mut Vec<SecretMatch>, mut new: SecretMatch) {
+fn push_merged(found: &mut Vec<SecretMatch>, mut new: SecretMatch) {
     while let Some(last) = found.pop_if(|last| new.range.start < last.range.end) {
         if last.range.len() >= new.range.len() {
             new.pattern = last.pattern;
@@ -247,7 +255,7 @@ impl SecretFinder {
     ) -> Result<Option<Self>, String> {
         let (mut patterns, mut marks) = (Vec::new(), Vec::new());
         for (name, value) in values {
-            for pattern in forms(value.as_str()) {
+            for pattern in search_patterns(value.as_str()) {
                 patterns.push(pattern);
                 marks.push(format!("[secret:{name}]"));
             }
@@ -256,15 +264,15 @@ impl SecretFinder {
             return Ok(None);
         }
         let size: usize = patterns.iter().map(|pattern| pattern.len()).sum();
-        let kind = (size > TABLE).then_some(AhoCorasickKind::ContiguousNFA);
+        let kind = (size > MAX_DFA_PATTERN_BYTES).then_some(AhoCorasickKind::ContiguousNFA);
         let search = AhoCorasick::builder().kind(kind).build(&patterns);
         let search = search.map_err(|_| "the secrets are too long to redact".to_owned())?;
-        Ok(Some(Self { search, patterns, marks }))
+        Ok(Some(Self { automaton: search, patterns, marks }))
     }
 
     /// Returns the memory use, in bytes.
-    pub(crate) fn memory(&self) -> usize {
-        self.search.memory_usage() + self.patterns.iter().map(|pattern| pattern.capacity()).sum::<usize>()
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.automaton.memory_usage() + self.patterns.iter().map(|pattern| pattern.capacity()).sum::<usize>()
     }
 }
 
@@ -277,8 +285,8 @@ impl fmt::Debug for SecretFilter {
 }
 
 /// Returns the patterns for a value. Each is overwritten when it is dropped.
-fn forms(value: &str) -> Vec<Zeroizing<Vec<u8>>> {
-    let lines = value.lines().map(str::trim).filter(|line| line.len() >= SHORTEST_LINE);
+fn search_patterns(value: &str) -> Vec<Zeroizing<Vec<u8>>> {
+    let lines = value.lines().map(str::trim).filter(|line| line.len() >= MIN_LINE_BYTES);
     let mut forms: Vec<Zeroizing<Vec<u8>>> = Vec::new();
     for text in lines.chain([value]) {
         let bytes = text.as_bytes();
@@ -290,7 +298,8 @@ fn forms(value: &str) -> Vec<Zeroizing<Vec<u8>>> {
         // HTML forms write a space as a plus sign, even if other characters are percent-encoded.
         let form = Zeroizing::new(text.replace(' ', "+"));
         let upper = Zeroizing::new(hexadecimal.to_ascii_uppercase());
-        let percent = [UNRESERVED, COMPONENT].map(|kept| Zeroizing::new(utf8_percent_encode(text, kept).to_string()));
+        let percent =
+            [UNRESERVED, COMPONENT_UNRESERVED].map(|kept| Zeroizing::new(utf8_percent_encode(text, kept).to_string()));
         let plain =
             [text, json, &hexadecimal, &upper, &form].into_iter().chain(percent.iter().map(|text| text.as_str()));
         forms.extend(plain.map(|text| Zeroizing::new(text.as_bytes().to_vec())));
@@ -298,7 +307,7 @@ fn forms(value: &str) -> Vec<Zeroizing<Vec<u8>>> {
             let (before, padded) = (pad.len(), Zeroizing::new([pad, bytes].concat()));
             for base64 in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
                 let whole = Zeroizing::new(base64.encode(&*padded));
-                forms.push(Zeroizing::new(inner(&whole, before, &padded)));
+                forms.push(Zeroizing::new(stable_base64(&whole, before, &padded)));
             }
         }
     }
@@ -309,7 +318,7 @@ fn forms(value: &str) -> Vec<Zeroizing<Vec<u8>>> {
 
 /// Returns the base64 digits of `padded` that depend neither on its first `before` bytes nor on
 /// bytes that may follow.
-fn inner(base64: &str, before: usize, padded: &[u8]) -> Vec<u8> {
+fn stable_base64(base64: &str, before: usize, padded: &[u8]) -> Vec<u8> {
     let (start, end) = ((before * 8).div_ceil(6), padded.len() * 8 / 6);
     base64.get(start..end).unwrap_or(base64).as_bytes().to_vec()
 }
@@ -328,8 +337,8 @@ mod tests {
 
     #[test]
     fn without_secrets_text_is_unchanged() {
-        assert!(matches!(SecretFilter::none().redact("any text"), Cow::Borrowed("any text")));
-        assert!(!SecretFilter::none().are_in(b"any text"));
+        assert!(matches!(SecretFilter::empty().redact("any text"), Cow::Borrowed("any text")));
+        assert!(!SecretFilter::empty().contains_secret(b"any text"));
     }
 
     #[test]
@@ -342,7 +351,7 @@ mod tests {
             hex::encode(bytes),
             hex::encode(bytes).to_uppercase(),
             utf8_percent_encode(VALUE, UNRESERVED).to_string(),
-            utf8_percent_encode(VALUE, COMPONENT).to_string(),
+            utf8_percent_encode(VALUE, COMPONENT_UNRESERVED).to_string(),
         ];
         for form in forms {
             assert!(secrets.redact(&format!("a {form} b")).contains("[secret:token]"), "{form}");
@@ -351,7 +360,7 @@ mod tests {
             let text = format!("{before}{VALUE}, and so on");
             for base64 in [STANDARD_NO_PAD.encode(&text), URL_SAFE_NO_PAD.encode(&text)] {
                 assert!(secrets.redact(&base64).contains("[secret:token]"), "{base64}");
-                assert!(secrets.are_in(base64.as_bytes()));
+                assert!(secrets.contains_secret(base64.as_bytes()));
             }
         }
     }
@@ -386,7 +395,7 @@ mod tests {
                 let redacted = secrets.redact(&text).into_owned();
                 let left = redacted.replace("[secret:token]", "");
                 assert!(left.chars().all(|c| matches!(c, '"' | '\\')), "{text} became {redacted}");
-                assert!(secrets.are_in(text.as_bytes()), "{text}");
+                assert!(secrets.contains_secret(text.as_bytes()), "{text}");
             }
         }
         let base64 = STANDARD_NO_PAD.encode("a&b<c>/d'e\"f+ g=ü\u{1f600}");
@@ -422,13 +431,13 @@ mod tests {
         let secrets = secrets(&[("token", VALUE), ("number", "12345678")]).unwrap();
         let whole = format!("before {VALUE}");
         for cut in whole.char_indices().map(|(at, _)| at).skip("before ".len()) {
-            assert_eq!(secrets.scrub_beginning(&whole[..cut]), "before ", "{cut}");
+            assert_eq!(secrets.scrub_truncated(&whole[..cut]), "before ", "{cut}");
         }
-        assert_eq!(secrets.scrub_beginning("123456780 123456781234"), "[secret:number]0 [secret:number]");
-        assert_eq!(secrets.scrub_beginning(r"before s3cr\u0022t\/value\u002"), "before ");
-        assert_eq!(secrets.scrub_beginning("before s3cr%22t%2"), "before ");
-        assert_eq!(secrets.scrub_beginning(&format!("before {}", &hex::encode(VALUE)[..9])), "before ");
-        assert_eq!(SecretFilter::none().scrub_beginning("before s3cr\0"), "before s3cr");
+        assert_eq!(secrets.scrub_truncated("123456780 123456781234"), "[secret:number]0 [secret:number]");
+        assert_eq!(secrets.scrub_truncated(r"before s3cr\u0022t\/value\u002"), "before ");
+        assert_eq!(secrets.scrub_truncated("before s3cr%22t%2"), "before ");
+        assert_eq!(secrets.scrub_truncated(&format!("before {}", &hex::encode(VALUE)[..9])), "before ");
+        assert_eq!(SecretFilter::empty().scrub_truncated("before s3cr\0"), "before s3cr");
     }
 
     #[test]
@@ -450,10 +459,10 @@ mod tests {
             let value = SecretValue::parse(text.as_bytes()).unwrap();
             Arc::new(SecretFinder::new([(name, &value)]).unwrap().unwrap())
         };
-        let both = SecretFilter::of([finder("shared", "12345678"), finder("own", "56789abcd")]);
+        let both = SecretFilter::from_finders([finder("shared", "12345678"), finder("own", "56789abcd")]);
         assert_eq!(both.redact("x123456789abcdx"), "x[secret:own]x");
         assert_eq!(both.redact("12345678 56789abcd"), "[secret:shared] [secret:own]");
-        assert_eq!(both.scrub_beginning("12345678 56789a"), "[secret:shared] ");
+        assert_eq!(both.scrub_truncated("12345678 56789a"), "[secret:shared] ");
         assert_eq!(format!("{both:?}"), r#"{"[secret:own]", "[secret:shared]"}"#);
     }
 
@@ -462,8 +471,8 @@ mod tests {
         let text: String = (0..8_192_u32).map(|i| char::from(b'!' + u8::try_from(i * i % 89).unwrap())).collect();
         let value = SecretValue::parse(text.as_bytes()).unwrap();
         let finder = SecretFinder::new([("key", &value)]).unwrap().unwrap();
-        assert!(finder.memory() < 1_000 * text.len(), "{}", finder.memory());
-        let secrets = SecretFilter::of([Arc::new(finder)]);
+        assert!(finder.memory_bytes() < 1_000 * text.len(), "{}", finder.memory_bytes());
+        let secrets = SecretFilter::from_finders([Arc::new(finder)]);
         assert_eq!(secrets.redact(&format!("a {text} b")), "a [secret:key] b");
     }
 

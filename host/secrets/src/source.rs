@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Program that reads the desktop keyring (Secret Service) for the server.
-pub(crate) const KEYRING: &str = "secret-tool";
+pub(crate) const KEYRING_PROGRAM: &str = "secret-tool";
 
 /// Source of a secret value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,11 +43,11 @@ impl SecretSource {
 
     /// Returns the program that prints the value, and its arguments; `None` if the source does not
     /// use a program.
-    pub fn words(&self) -> Option<Vec<String>> {
+    pub fn command_line(&self) -> Option<Vec<String>> {
         match self {
             Self::Command(words) => Some(words.clone()),
             Self::Keyring { service, user } => {
-                Some([KEYRING, "lookup", "service", service, "username", user].map(str::to_owned).into())
+                Some([KEYRING_PROGRAM, "lookup", "service", service, "username", user].map(str::to_owned).into())
             }
             Self::Environment(_) | Self::File(_) | Self::CallerFolder(_) => None,
         }
@@ -58,9 +58,9 @@ impl SecretSource {
     /// script for an interpreter. For a program that is looked up in `PATH`, also returns the paths
     /// that precede it in the lookup. Blocks.
     pub fn program_files(&self, folder: &Path) -> Vec<PathBuf> {
-        let words = self.words().unwrap_or_default();
+        let words = self.command_line().unwrap_or_default();
         let Some((program, arguments)) = words.split_first() else { return Vec::new() };
-        let mut files = if program.contains('/') { vec![folder.join(program)] } else { looked_up(program, folder) };
+        let mut files = if program.contains('/') { vec![folder.join(program)] } else { lookup_paths(program, folder) };
         // Both `script.sh` and `--file=script.sh`.
         let values = arguments.iter().filter_map(|argument| Some(argument.split_once('=')?.1));
         let named = arguments.iter().map(String::as_str).chain(values).filter(|argument| !argument.is_empty());
@@ -75,7 +75,7 @@ impl SecretSource {
 }
 
 /// Returns the paths at which a program is looked up in `PATH`, up to the first one that exists.
-fn looked_up(program: &str, folder: &Path) -> Vec<PathBuf> {
+fn lookup_paths(program: &str, folder: &Path) -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut files = Vec::new();
     for place in std::env::split_paths(&path).map(|place| folder.join(place).join(program)) {

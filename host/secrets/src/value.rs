@@ -5,7 +5,7 @@ use std::fmt;
 use zeroize::Zeroizing;
 
 /// Minimum length of a value, in bytes. A shorter value would also match unrelated text.
-const SHORTEST: usize = 8;
+const MIN_VALUE_BYTES: usize = 8;
 
 /// Value of a secret, without surrounding white space. Overwritten when it is dropped.
 #[derive(Clone, PartialEq, Eq)]
@@ -22,7 +22,9 @@ impl SecretValue {
         let text = std::str::from_utf8(bytes).map_err(|_| "is not valid UTF-8".to_owned())?.trim();
         match text.len() {
             0 => Err("is empty".to_owned()),
-            length if length < SHORTEST => Err(format!("has fewer than {SHORTEST} bytes, too few to redact reliably")),
+            length if length < MIN_VALUE_BYTES => {
+                Err(format!("has fewer than {MIN_VALUE_BYTES} bytes, too few to redact reliably"))
+            }
             _ => Ok(Self(Zeroizing::new(text.to_owned()))),
         }
     }

@@ -7,23 +7,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
 use toolbay_model::CallerIdentity;
 
-use crate::callers::{CallerCache, CallerSecrets};
+use crate::call_secrets::CallSecrets;
+use crate::caller_cache::{CallerCache, CallerSecrets};
 use crate::credential::RequestCredential;
-use crate::fixed::{FixedSecrets, NoValue};
-use crate::opened::CallSecrets;
-use crate::secret::SecretSpec;
+use crate::fixed_secrets::{FixedSecrets, NoValue};
+use crate::secret_spec::SecretSpec;
 use crate::secrets::{SecretFilter, SecretFinder};
 use crate::source::SecretSource;
 use crate::value::SecretValue;
-use crate::watched::WatchedFile;
-use crate::withheld::WithheldCredential;
+use crate::watched_file::WatchedFile;
+use crate::withheld_credential::WithheldCredential;
 
 /// Maximum size of a secret file, in bytes.
-const FILE: usize = 64 << 10;
+const MAX_FILE_BYTES: usize = 64 << 10;
 
 /// Maximum size of a caller's secret file, in bytes: the largest secret that a request can carry.
 /// The limit is lower because the secrets of many callers are cached.
-const CALLERS_FILE: usize = 8 << 10;
+const MAX_CALLER_FILE_BYTES: usize = 8 << 10;
 
 /// Secrets of a plugin, with their values. Clones share them. The default has none.
 #[derive(Clone, Default)]
@@ -31,9 +31,9 @@ pub struct SecretVault(Option<Arc<VaultState>>);
 
 struct VaultState {
     /// File name of the grant, for messages.
-    place: String,
+    grant_name: String,
     /// Plugin folder.
-    base: PathBuf,
+    plugin_folder: PathBuf,
     secrets: Vec<SecretSpec>,
     fixed: FixedSecrets,
     /// True if no secret is in a file.
@@ -43,7 +43,7 @@ struct VaultState {
     /// Locked while files are read.
     state: Mutex<VaultCache>,
     /// Permit for reading files. A file system that hangs blocks only one thread.
-    turn: Arc<Semaphore>,
+    read_permit: Arc<Semaphore>,
 }
 
 /// Values that were last read.
@@ -53,15 +53,15 @@ struct VaultCache {
     /// Finder of the values that all callers share.
     finder: Option<Arc<SecretFinder>>,
     /// Secrets for calls of unauthenticated callers.
-    opened: Arc<CallSecrets>,
+    anonymous: Arc<CallSecrets>,
     /// Number of changes of the shared secrets.
     version: u64,
     callers: CallerCache,
 }
 
 impl SecretVault {
-    /// Creates a vault for the secrets of the grant with the file name `place`. `fixed` contains
-    /// the values that are read once. Relative paths are relative to the plugin folder `base`.
+    /// Creates a vault for the secrets of the grant with the file name `grant_name`. `fixed_secrets` contains
+    /// the values that are read once. Relative paths are relative to the plugin folder `plugin_folder`.
     /// Reads no files yet.
     ///
     /// # Errors
@@ -74,8 +74,8 @@ impl SecretVault {
         }
         for (secret, value) in secrets.iter().zip(&fixed.0) {
             let wrong = match value {
-                Some(Ok(value)) => usable(secret, value).err(),
-                Some(Err(NoValue::Wrong(why))) => Some(why.clone()),
+                Some(Ok(value)) => check_value(secret, value).err(),
+                Some(Err(NoValue::Invalid(why))) => Some(why.clone()),
                 Some(Err(NoValue::Absent(_))) | None => None,
             };
             if let Some(why) = wrong {
@@ -83,13 +83,13 @@ impl SecretVault {
             }
         }
         let file = |secret: &SecretSpec| match &secret.source {
-            SecretSource::File(path) => Some(WatchedFile::new(base.join(path), FILE)),
+            SecretSource::File(path) => Some(WatchedFile::new(base.join(path), MAX_FILE_BYTES)),
             _ => None,
         };
         let state = VaultCache {
             files: secrets.iter().map(file).collect(),
             finder: None,
-            opened: Arc::default(),
+            anonymous: Arc::default(),
             version: 0,
             callers: CallerCache::default(),
         };
@@ -97,19 +97,28 @@ impl SecretVault {
         let is_fixed = !secrets.iter().any(in_file);
         let (place, base, turn) = (place.to_owned(), base.to_owned(), Arc::new(Semaphore::new(1)));
         let (state, names) = (Mutex::new(state), Mutex::default());
-        let inner = VaultState { place, base, secrets, fixed, is_fixed, names, state, turn };
-        inner.make(&mut inner.state())?;
-        inner.name(&inner.state());
+        let inner = VaultState {
+            grant_name: place,
+            plugin_folder: base,
+            secrets,
+            fixed,
+            is_fixed,
+            names,
+            state,
+            read_permit: turn,
+        };
+        inner.rebuild(&mut inner.lock_cache())?;
+        inner.update_names(&inner.lock_cache());
         Ok(Self(Some(Arc::new(inner))))
     }
 
-    /// Returns a vault with the same values and other credential rules. `secrets` must be the same
+    /// Returns a vault with the same values and other credential rules. `filter` must be the same
     /// secrets, in the same order.
     ///
     /// # Errors
     ///
-    /// Returns an error if `secrets` are other secrets, or if the values are too long.
-    pub fn carrying(&self, secrets: Vec<SecretSpec>) -> Result<Self, String> {
+    /// Returns an error if `filter` are other secrets, or if the values are too long.
+    pub fn with_rules(&self, secrets: Vec<SecretSpec>) -> Result<Self, String> {
         let own = self.secrets();
         let same = |(one, two): (&SecretSpec, &SecretSpec)| one.name == two.name && one.source == two.source;
         if own.len() != secrets.len() || !own.iter().zip(&secrets).all(same) {
@@ -117,22 +126,22 @@ impl SecretVault {
         }
         match &self.0 {
             Some(inner) if inner.secrets != secrets => {
-                Self::new(&inner.place, &inner.base, secrets, inner.fixed.clone())
+                Self::new(&inner.grant_name, &inner.plugin_folder, secrets, inner.fixed.clone())
             }
             _ => Ok(self.clone()),
         }
     }
 
     /// Returns a warning for each secret that currently has no value. Reads files and blocks.
-    pub fn problems(&self) -> Vec<String> {
+    pub fn missing_value_warnings(&self) -> Vec<String> {
         let Some(inner) = &self.0 else { return Vec::new() };
-        let mut state = inner.state();
-        inner.look(&mut state, false);
-        inner.name(&state);
-        let shared = inner.secrets.iter().zip(inner.values(&state));
+        let mut state = inner.lock_cache();
+        inner.reload_files(&mut state, false);
+        inner.update_names(&state);
+        let shared = inner.secrets.iter().zip(inner.shared_values(&state));
         let problem = |(secret, value): (&SecretSpec, Option<Result<&SecretValue, &str>>)| {
             let why = value?.err()?;
-            Some(format!("secrets.{}: {} {why}, {}", secret.name, secret.source, secret.lost()))
+            Some(format!("secrets.{}: {} {why}, {}", secret.name, secret.source, secret.missing_value_effect()))
         };
         shared.filter_map(problem).collect()
     }
@@ -142,9 +151,9 @@ impl SecretVault {
         self.0.as_ref().map_or(&[], |inner| &inner.secrets)
     }
 
-    /// Returns the names of the secrets that had a value when [`problems`](Self::problems) last
+    /// Returns the names of the secrets that had a value when [`missing_value_warnings`](Self::problems) last
     /// checked, or that have one for each caller. Does not read files.
-    pub fn names(&self) -> Vec<String> {
+    pub fn available_names(&self) -> Vec<String> {
         let names = self.0.as_ref().map(|inner| inner.names.lock().unwrap_or_else(PoisonError::into_inner).clone());
         names.unwrap_or_default()
     }
@@ -158,11 +167,11 @@ impl SecretVault {
     pub async fn open(&self, caller: Option<&CallerIdentity>) -> Result<Arc<CallSecrets>, String> {
         let Some(inner) = &self.0 else { return Ok(Arc::default()) };
         if inner.is_fixed {
-            return Ok(Arc::clone(&inner.state().opened));
+            return Ok(Arc::clone(&inner.lock_cache().anonymous));
         }
         let (inner, caller) = (Arc::clone(inner), caller.cloned());
         // The semaphore is never closed.
-        let turn = Arc::clone(&inner.turn).acquire_owned().await;
+        let turn = Arc::clone(&inner.read_permit).acquire_owned().await;
         let looked = tokio::task::spawn_blocking(move || {
             let _turn = turn;
             inner.open(caller.as_ref())
@@ -172,13 +181,16 @@ impl SecretVault {
 }
 
 impl VaultState {
-    fn state(&self) -> MutexGuard<'_, VaultCache> {
+    fn lock_cache(&self) -> MutexGuard<'_, VaultCache> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the value of each secret, or the reason that it has none; `None` for the secrets
     /// that each caller has.
-    fn values<'a>(&'a self, state: &'a VaultCache) -> impl Iterator<Item = Option<Result<&'a SecretValue, &'a str>>> {
+    fn shared_values<'a>(
+        &'a self,
+        state: &'a VaultCache,
+    ) -> impl Iterator<Item = Option<Result<&'a SecretValue, &'a str>>> {
         self.secrets.iter().enumerate().map(|(index, secret)| match &secret.source {
             SecretSource::CallerFolder(_) => None,
             SecretSource::File(_) => {
@@ -187,62 +199,62 @@ impl VaultState {
             }
             SecretSource::Environment(_) | SecretSource::Keyring { .. } | SecretSource::Command(_) => {
                 let value = self.fixed.0.get(index).and_then(Option::as_ref);
-                Some(value.map_or(Err("has not been read"), |value| value.as_ref().map_err(NoValue::why)))
+                Some(value.map_or(Err("has not been read"), |value| value.as_ref().map_err(NoValue::reason)))
             }
         })
     }
 
     /// Stores the names of the secrets that have a value.
-    fn name(&self, state: &VaultCache) {
+    fn update_names(&self, state: &VaultCache) {
         let has = |value: &Option<Result<&SecretValue, &str>>| value.is_none_or(|value| value.is_ok());
-        let known = self.secrets.iter().zip(self.values(state)).filter(|(_, value)| has(value));
+        let known = self.secrets.iter().zip(self.shared_values(state)).filter(|(_, value)| has(value));
         let names = known.map(|(secret, _)| secret.name.clone()).collect();
         *self.names.lock().unwrap_or_else(PoisonError::into_inner) = names;
     }
 
     /// Reads the shared files that have changed. Logs the changes if `aloud`.
-    fn look(&self, state: &mut VaultCache, aloud: bool) {
+    fn reload_files(&self, state: &mut VaultCache, aloud: bool) {
         let mut changed = false;
         for (secret, file) in self.secrets.iter().zip(&mut state.files) {
             let Some(file) = file else { continue };
-            if file.look(&self.base, |value| usable(secret, value)) {
+            if file.reload(&self.plugin_folder, |value| check_value(secret, value)) {
                 changed = true;
                 if aloud {
-                    self.say(secret, &secret.source, file);
+                    self.log_file(secret, &secret.source, file);
                 }
             }
         }
-        if changed && let Err(why) = self.make(state) {
+        if changed && let Err(why) = self.rebuild(state) {
             // Do not use a value that cannot be redacted.
-            tracing::warn!("{}: {why}, so the secrets in files have no value", self.place);
+            tracing::warn!("{}: {why}, so the secrets in files have no value", self.grant_name);
             state.files.iter_mut().flatten().for_each(|file| file.value = Err("cannot be redacted".to_owned()));
             // Rebuild with only the fixed values. This succeeded in `new`.
-            let _made = self.make(state);
+            let _made = self.rebuild(state);
         }
     }
 
     /// Rebuilds the finder and the secrets for calls from the shared values.
-    fn make(&self, state: &mut VaultCache) -> Result<(), String> {
-        let values = self.secrets.iter().zip(self.values(state));
+    fn rebuild(&self, state: &mut VaultCache) -> Result<(), String> {
+        let values = self.secrets.iter().zip(self.shared_values(state));
         let known = values.filter_map(|(secret, value)| Some((secret.name.as_str(), value?.ok()?)));
         state.finder = SecretFinder::new(known)?.map(Arc::new);
         state.version += 1;
-        state.opened = Arc::new(self.opened(state, None, &[], None));
+        state.anonymous = Arc::new(self.build_call_secrets(state, None, &[], None));
         Ok(())
     }
 
     /// Builds the secrets for a call: the shared values and those of the caller's files.
-    fn opened(
+    fn build_call_secrets(
         &self,
         state: &VaultCache,
         caller: Option<&CallerIdentity>,
         own: &[WatchedFile],
         finder: Option<&Arc<SecretFinder>>,
     ) -> CallSecrets {
-        let secrets = SecretFilter::of(state.finder.iter().chain(finder).cloned());
-        let mut opened = CallSecrets { secrets: Arc::new(secrets), ..CallSecrets::default() };
+        let secrets = SecretFilter::from_finders(state.finder.iter().chain(finder).cloned());
+        let mut opened = CallSecrets { filter: Arc::new(secrets), ..CallSecrets::default() };
         let mut own = own.iter();
-        for (secret, value) in self.secrets.iter().zip(self.values(state)) {
+        for (secret, value) in self.secrets.iter().zip(self.shared_values(state)) {
             let (value, caller, without) = match value {
                 Some(value) => (value.ok(), None, WithheldCredential::NoValue(secret.name.clone())),
                 None => match caller {
@@ -253,7 +265,7 @@ impl VaultState {
                     None => (None, None, WithheldCredential::NoCaller(secret.name.clone())),
                 },
             };
-            let Some(carried) = &secret.carried else { continue };
+            let Some(carried) = &secret.credential_rule else { continue };
             match value {
                 Some(value) => {
                     opened.credentials.push(RequestCredential::new(
@@ -271,53 +283,53 @@ impl VaultState {
 
     /// Returns the secrets for a call of `caller`. Blocks.
     fn open(&self, caller: Option<&CallerIdentity>) -> Arc<CallSecrets> {
-        let mut guard = self.state();
+        let mut guard = self.lock_cache();
         let state = &mut *guard;
-        self.look(state, true);
-        let Some(caller) = caller else { return Arc::clone(&state.opened) };
-        let mut own = match state.callers.take(caller) {
+        self.reload_files(state, true);
+        let Some(caller) = caller else { return Arc::clone(&state.anonymous) };
+        let mut own = match state.callers.remove(caller) {
             Some(own) => own,
-            None => match self.own(caller) {
+            None => match self.caller_files(caller) {
                 Some(own) => own,
                 // The caller's name is too long for a file name.
-                None => return Arc::new(self.opened(state, Some(caller), &[], None)),
+                None => return Arc::new(self.build_call_secrets(state, Some(caller), &[], None)),
             },
         };
         let mut changed = false;
-        for ((secret, folder), file) in self.callers_own().zip(&mut own.files) {
-            if file.look(&self.base, |value| usable(secret, value)) {
+        for ((secret, folder), file) in self.caller_secrets().zip(&mut own.files) {
+            if file.reload(&self.plugin_folder, |value| check_value(secret, value)) {
                 changed = true;
                 let path = folder.join(caller.path().unwrap_or_default());
-                self.say(secret, &SecretSource::File(path), file);
+                self.log_file(secret, &SecretSource::File(path), file);
             }
         }
         if changed {
-            let values = self.callers_own().zip(&own.files);
+            let values = self.caller_secrets().zip(&own.files);
             let known =
                 values.filter_map(|((secret, _), file)| Some((secret.name.as_str(), file.value.as_ref().ok()?)));
             match SecretFinder::new(known) {
                 Ok(finder) => own.finder = finder.map(Arc::new),
                 Err(why) => {
-                    tracing::warn!("{}: {why}", self.place);
+                    tracing::warn!("{}: {why}", self.grant_name);
                     own.files.iter_mut().for_each(|file| file.value = Err("cannot be redacted".to_owned()));
                     own.finder = None;
                 }
             }
         }
-        let opened = match &own.opened {
+        let opened = match &own.call_secrets {
             Some((version, opened)) if !changed && *version == state.version => Arc::clone(opened),
             _ => {
-                let opened = Arc::new(self.opened(state, Some(caller), &own.files, own.finder.as_ref()));
-                own.opened = Some((state.version, Arc::clone(&opened)));
+                let opened = Arc::new(self.build_call_secrets(state, Some(caller), &own.files, own.finder.as_ref()));
+                own.call_secrets = Some((state.version, Arc::clone(&opened)));
                 opened
             }
         };
-        state.callers.keep(caller.clone(), own);
+        state.callers.insert(caller.clone(), own);
         opened
     }
 
     /// Returns the secrets that have a value for each caller, and their directories.
-    fn callers_own(&self) -> impl Iterator<Item = (&SecretSpec, &PathBuf)> {
+    fn caller_secrets(&self) -> impl Iterator<Item = (&SecretSpec, &PathBuf)> {
         self.secrets.iter().filter_map(|secret| match &secret.source {
             SecretSource::CallerFolder(folder) => Some((secret, folder)),
             _ => None,
@@ -325,25 +337,26 @@ impl VaultState {
     }
 
     /// Returns the files of a caller; `None` if the caller's name cannot be a file name.
-    fn own(&self, caller: &CallerIdentity) -> Option<CallerSecrets> {
+    fn caller_files(&self, caller: &CallerIdentity) -> Option<CallerSecrets> {
         let path = caller.path()?;
-        let file = |folder: &PathBuf| WatchedFile::new(self.base.join(folder).join(&path), CALLERS_FILE);
-        Some(CallerSecrets::new(self.callers_own().map(|(_, folder)| file(folder)).collect()))
+        let file =
+            |folder: &PathBuf| WatchedFile::new(self.plugin_folder.join(folder).join(&path), MAX_CALLER_FILE_BYTES);
+        Some(CallerSecrets::new(self.caller_secrets().map(|(_, folder)| file(folder)).collect()))
     }
 
     /// Logs the result of reading a file, without its value.
-    fn say(&self, secret: &SecretSpec, source: &SecretSource, file: &WatchedFile) {
-        let (place, name) = (&self.place, &secret.name);
+    fn log_file(&self, secret: &SecretSpec, source: &SecretSource, file: &WatchedFile) {
+        let (place, name) = (&self.grant_name, &secret.name);
         match &file.value {
             Ok(_) => tracing::info!("{place}: secrets.{name}: {source} was read"),
-            Err(why) => tracing::warn!("{place}: secrets.{name}: {source} {why}, {}", secret.lost()),
+            Err(why) => tracing::warn!("{place}: secrets.{name}: {source} {why}, {}", secret.missing_value_effect()),
         }
     }
 }
 
 /// Checks that requests can carry the value.
-fn usable(secret: &SecretSpec, value: &SecretValue) -> Result<(), String> {
-    secret.carried.as_ref().map_or(Ok(()), |carried| carried.check(value))
+fn check_value(secret: &SecretSpec, value: &SecretValue) -> Result<(), String> {
+    secret.credential_rule.as_ref().map_or(Ok(()), |carried| carried.check_value(value))
 }
 
 /// Vaults are equal if the same secrets have the same values. Values in files are not compared,
@@ -352,7 +365,9 @@ impl PartialEq for SecretVault {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (None, None) => true,
-            (Some(one), Some(two)) => one.secrets == two.secrets && one.fixed.0 == two.fixed.0 && one.base == two.base,
+            (Some(one), Some(two)) => {
+                one.secrets == two.secrets && one.fixed.0 == two.fixed.0 && one.plugin_folder == two.plugin_folder
+            }
             _ => false,
         }
     }

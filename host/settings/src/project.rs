@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::{toml_file, version};
 
 /// Name of the project file.
-pub const FILE: &str = "plugin.toml";
+pub const FILE_NAME: &str = "plugin.toml";
 
 /// A parsed `plugin.toml`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -72,10 +72,10 @@ impl ProjectFile {
     ///
     /// Returns a one-line error with its position.
     pub fn read(folder: &Path) -> Result<Self, String> {
-        let path = folder.join(FILE);
+        let path = folder.join(FILE_NAME);
         let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
-                format!("{} has no {FILE}; `toolbay new` creates a project", folder.display())
+                format!("{} has no {FILE_NAME}; `toolbay new` creates a project", folder.display())
             }
             kind => format!("cannot read {}: {kind}", path.display()),
         })?;
@@ -84,7 +84,7 @@ impl ProjectFile {
 
     /// Returns the build requirements that this machine does not meet, each with the command that
     /// installs the program.
-    pub fn missing(&self) -> Vec<String> {
+    pub fn missing_requirements(&self) -> Vec<String> {
         self.requires.iter().filter_map(|requirement| requirement.check().err()).collect()
     }
 
@@ -94,7 +94,7 @@ impl ProjectFile {
     ///
     /// See [`ProjectFile::read`].
     pub fn parse(text: &str) -> Result<Self, String> {
-        toml_file::parse(FILE, text)
+        toml_file::parse(FILE_NAME, text)
     }
 }
 
@@ -113,7 +113,7 @@ impl BuildRequirement {
             }
             _ => return Err(format!("{program} is missing (`{}` failed): {}", self.command, self.install)),
         };
-        self.suffices(&said).map_err(|why| format!("{program} {why}: {}", self.install))
+        self.check_version(&said).map_err(|why| format!("{program} {why}: {}", self.install))
     }
 
     /// Checks the version in a program's output `said`. Accepts output without a version.
@@ -121,8 +121,8 @@ impl BuildRequirement {
     /// # Errors
     ///
     /// Returns the version that was found, and the required one.
-    pub fn suffices(&self, said: &str) -> Result<(), String> {
-        let (Some(least), Some(found)) = (&self.version, version::found(said)) else { return Ok(()) };
+    pub fn check_version(&self, said: &str) -> Result<(), String> {
+        let (Some(least), Some(found)) = (&self.version, version::find_version(said)) else { return Ok(()) };
         match version::is_at_least(&found, least) {
             Ok(true) => Ok(()),
             Ok(false) => Err(format!("is {found}, but {least} or newer is needed")),

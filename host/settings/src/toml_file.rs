@@ -13,7 +13,7 @@ pub struct TomlMistake {
     /// Key, unless the message contains it.
     key: Option<String>,
     /// Description of the mistake and of the expected value.
-    pub words: String,
+    pub message: String,
 }
 
 impl fmt::Display for TomlMistake {
@@ -22,7 +22,7 @@ impl fmt::Display for TomlMistake {
         if let Some(key) = &self.key {
             write!(f, "{key}: ")?;
         }
-        f.write_str(&self.words)
+        f.write_str(&self.message)
     }
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for TomlMistake {
 /// Returns one line: `name:line:column: key: description`, with the nearest valid key if a key is
 /// unknown.
 pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, String> {
-    read(text).map_err(|mistake| format!("{name}:{mistake}"))
+    parse_document(text).map_err(|mistake| format!("{name}:{mistake}"))
 }
 
 /// Parses `text`.
@@ -41,12 +41,12 @@ pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, String> {
 /// # Errors
 ///
 /// Returns the first mistake in the text.
-pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, TomlMistake> {
+pub fn parse_document<T: DeserializeOwned>(text: &str) -> Result<T, TomlMistake> {
     let mistake = |error: &toml::de::Error, key: Option<String>| {
         let (line, column) = error.span().map_or((1, 1), |span| position(text, span.start));
         let words = explain(error.message());
         // The message already contains an unknown key.
-        TomlMistake { line, column, key: key.filter(|_| !words.starts_with("unknown key")), words }
+        TomlMistake { line, column, key: key.filter(|_| !words.starts_with("unknown key")), message: words }
     };
     let document = toml::Deserializer::parse(text).map_err(|error| mistake(&error, None))?;
     serde_path_to_error::deserialize(document).map_err(|error| {
@@ -79,13 +79,13 @@ fn explain(message: &str) -> String {
     if let Some(rest) = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))
         && let Some((found, expected)) = rest.rsplit_once(", expected ")
     {
-        return format!("expected {}, not {}", expectation(expected), finding(found));
+        return format!("expected {}, not {}", describe_expected(expected), describe_found(found));
     }
     message.replace('\n', "; ")
 }
 
 /// Describes the value that serde expected, without Rust's terms.
-fn expectation(expected: &str) -> &str {
+fn describe_expected(expected: &str) -> &str {
     match expected {
         "a boolean" => "true or false",
         "a sequence" => "a list",
@@ -97,7 +97,7 @@ fn expectation(expected: &str) -> &str {
 }
 
 /// Describes the value that serde found, without Rust's terms.
-fn finding(found: &str) -> String {
+fn describe_found(found: &str) -> String {
     match found.split_once(' ') {
         // Serde already quotes strings.
         Some(("string", text)) => text.to_owned(),

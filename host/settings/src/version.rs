@@ -4,7 +4,7 @@ use semver::{Comparator, Op, Version, VersionReq};
 
 /// Returns the first version in a program's output: numbers separated by dots. Missing parts count
 /// as zero.
-pub fn found(said: &str) -> Option<Version> {
+pub fn find_version(said: &str) -> Option<Version> {
     let words = said.split(|c: char| !(c.is_ascii_digit() || c == '.')).map(|word| word.trim_matches('.'));
     words.filter(|word| word.contains('.')).find_map(|word| {
         let mut parts = word.split('.').map(|part| part.parse().ok());
@@ -37,16 +37,16 @@ mod tests {
             ("cargo-nextest 0.9.148 (0123456 2026-10-01)", "0.9.148"),
             ("zig 0.16", "0.16.0"),
         ] {
-            assert_eq!(found(said).unwrap().to_string(), version, "{said}");
+            assert_eq!(find_version(said).unwrap().to_string(), version, "{said}");
         }
-        assert_eq!(found("many 7"), None);
+        assert_eq!(find_version("many 7"), None);
     }
 
     #[test]
     fn versions_are_compared_as_numbers() {
-        let at_least = |version: &str, least: &str| is_at_least(&found(version).unwrap(), least).unwrap();
+        let at_least = |version: &str, least: &str| is_at_least(&find_version(version).unwrap(), least).unwrap();
         assert!(at_least("3.10.2", "3.10") && at_least("20.0.0", "20") && at_least("1.27.3", "1.9.10"));
         assert!(!at_least("3.9.18", "3.10") && !at_least("1.9.1", "1.24"));
-        assert!(is_at_least(&found("1.0").unwrap(), "many").is_err());
+        assert!(is_at_least(&find_version("1.0").unwrap(), "many").is_err());
     }
 }

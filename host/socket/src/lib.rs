@@ -4,6 +4,6 @@
 //! The crate does not depend on the protocol or on access rules. Every process that can write to
 //! the file can connect.
 
-mod file;
+mod socket_file;
 
-pub use self::file::{LONGEST, SocketFile, is_dead};
+pub use self::socket_file::{MAX_PATH_BYTES, SocketFile, is_abandoned};

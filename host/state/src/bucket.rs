@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::bounds::BUCKET;
+use crate::bounds::MAX_BUCKET_NAME_BYTES;
 use crate::error::StateError;
 use crate::owner::StateOwner;
 
 /// Name of the bucket that the empty name stands for.
-const DEFAULT: &str = "default";
+const DEFAULT_NAME: &str = "default";
 
 /// Bucket: a named set of keys. It exists while it contains keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,10 +24,10 @@ impl StateBucket {
     /// Returns [`StateError::Bucket`] if the name is longer than 64 bytes or has control
     /// characters.
     pub fn new(owner: StateOwner, name: &str) -> Result<Self, StateError> {
-        if name.len() > BUCKET || name.chars().any(char::is_control) {
+        if name.len() > MAX_BUCKET_NAME_BYTES || name.chars().any(char::is_control) {
             return Err(StateError::Bucket);
         }
-        Ok(Self { owner, name: if name.is_empty() { DEFAULT } else { name }.into() })
+        Ok(Self { owner, name: if name.is_empty() { DEFAULT_NAME } else { name }.into() })
     }
 
     /// Returns the owner of the bucket.

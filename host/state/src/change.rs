@@ -4,9 +4,9 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::{BATCH, BATCH_KEYS, KEY, VALUE};
+use crate::bounds::{MAX_KEY_BYTES, MAX_OPERATION_BYTES, MAX_OPERATION_KEYS, MAX_VALUE_BYTES};
 use crate::error::StateError;
-use crate::version::ValueVersion;
+use crate::value_version::ValueVersion;
 
 /// Atomic change of a bucket.
 #[derive(Clone, Debug)]
@@ -65,17 +65,17 @@ impl BucketChange {
     pub(crate) fn check(&self) -> Result<(), StateError> {
         match self {
             Self::Set(entries) => {
-                batch(entries.len())?;
+                check_key_count(entries.len())?;
                 entries.iter().try_for_each(|(key, value)| check_key(key).and_then(|()| check_value(value)))?;
             }
             Self::Delete(keys) => {
-                batch(keys.len())?;
+                check_key_count(keys.len())?;
                 keys.iter().try_for_each(|key| check_key(key))?;
             }
             Self::Increment { key, .. } => check_key(key)?,
             Self::Swap { key, value, .. } => check_key(key).and_then(|()| check_value(value))?,
         }
-        if self.bytes() > BATCH { Err(StateError::Batch) } else { Ok(()) }
+        if self.bytes() > MAX_OPERATION_BYTES { Err(StateError::Batch) } else { Ok(()) }
     }
 }
 
@@ -85,7 +85,7 @@ impl BucketChange {
 ///
 /// Returns an error if the key is too long.
 pub(crate) fn check_key(key: &str) -> Result<(), StateError> {
-    if key.len() > KEY { Err(StateError::Key(key.len())) } else { Ok(()) }
+    if key.len() > MAX_KEY_BYTES { Err(StateError::Key(key.len())) } else { Ok(()) }
 }
 
 /// Checks the number of keys of an operation.
@@ -93,10 +93,10 @@ pub(crate) fn check_key(key: &str) -> Result<(), StateError> {
 /// # Errors
 ///
 /// Returns an error if there are too many keys.
-pub(crate) fn batch(keys: usize) -> Result<(), StateError> {
-    if keys > BATCH_KEYS { Err(StateError::Batch) } else { Ok(()) }
+pub(crate) fn check_key_count(keys: usize) -> Result<(), StateError> {
+    if keys > MAX_OPERATION_KEYS { Err(StateError::Batch) } else { Ok(()) }
 }
 
 fn check_value(value: &[u8]) -> Result<(), StateError> {
-    if value.len() > VALUE { Err(StateError::Value(value.len())) } else { Ok(()) }
+    if value.len() > MAX_VALUE_BYTES { Err(StateError::Value(value.len())) } else { Ok(()) }
 }

@@ -11,20 +11,20 @@ use bytesize::ByteSize;
 use redb::{ReadTransaction, ReadableDatabase as _};
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::bounds::{PATIENCE, READERS, RETRY, WAITING};
+use crate::bounds::{MAX_CONCURRENT_READS, MAX_QUEUED_BYTES, OPEN_RETRY_INTERVAL, OPEN_TIMEOUT};
 use crate::bucket::StateBucket;
-use crate::change::{BucketChange, ChangeOutcome, batch, check_key};
+use crate::change::{BucketChange, ChangeOutcome, check_key, check_key_count};
+use crate::database_file::{self, FILE_NAME, OpenError};
 use crate::error::StateError;
-use crate::file::{self, NAME, OpenError};
-use crate::holding::{self, EntrySelection, OwnerUsage};
-use crate::payer::{UnmeteredPayer, WorkPayer, paid};
+use crate::payer::{UnmeteredPayer, WorkPayer, run_charged};
+use crate::queries::{self, KeyPage, OperationFailure, PageStart};
 use crate::quota::{QuotaUsage, StateQuota};
-use crate::reading::{self, KeyPage, OperationFailure, PageStart};
 use crate::store::{StateFuture, StateStore};
+use crate::usage::{self, EntrySelection, OwnerUsage};
 use crate::writer::{self, WriteJob};
 
 /// Minimum size for which a queued change counts, in bytes.
-const LEAST: usize = 4 << 10;
+const MIN_CHANGE_BYTES: usize = 4 << 10;
 
 /// State of plugins in one file. Clones share the database.
 #[derive(Clone, Debug)]
@@ -34,13 +34,13 @@ pub struct StateDatabase(Arc<DatabaseState>);
 struct DatabaseState {
     folder: PathBuf,
     total: ByteSize,
-    opened: Mutex<Option<Arc<OpenDatabase>>>,
+    current: Mutex<Option<Arc<OpenDatabase>>>,
     /// Permit for opening the database.
-    opening: Arc<Semaphore>,
+    open_permit: Arc<Semaphore>,
     /// Permits for reading.
-    reading: Arc<Semaphore>,
+    read_permits: Arc<Semaphore>,
     /// Permits for the bytes of queued changes.
-    waiting: Arc<Semaphore>,
+    queue_permits: Arc<Semaphore>,
 }
 
 /// Open database.
@@ -59,10 +59,10 @@ impl StateDatabase {
         Self(Arc::new(DatabaseState {
             folder,
             total,
-            opened: Mutex::default(),
-            opening: Arc::new(Semaphore::new(1)),
-            reading: Arc::new(Semaphore::new(READERS)),
-            waiting: Arc::new(Semaphore::new(WAITING)),
+            current: Mutex::default(),
+            open_permit: Arc::new(Semaphore::new(1)),
+            read_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_READS)),
+            queue_permits: Arc::new(Semaphore::new(MAX_QUEUED_BYTES)),
         }))
     }
 
@@ -72,14 +72,14 @@ impl StateDatabase {
     }
 
     /// Returns whether the database file exists. Blocks.
-    pub fn is_there(&self) -> bool {
-        self.0.folder.join(NAME).exists()
+    pub fn has_file(&self) -> bool {
+        self.0.folder.join(FILE_NAME).exists()
     }
 
     /// Returns the size of the file, in bytes; `None` if it does not exist. Blocks, but does not
     /// open the database.
     pub fn size(&self) -> Option<u64> {
-        Some(std::fs::metadata(self.0.folder.join(NAME)).ok()?.len())
+        Some(std::fs::metadata(self.0.folder.join(FILE_NAME)).ok()?.len())
     }
 
     /// Returns the usage of all owners, by plugin and caller.
@@ -87,8 +87,8 @@ impl StateDatabase {
     /// # Errors
     ///
     /// Returns [`StateError::Unavailable`] if the database cannot be used.
-    pub async fn holdings(&self) -> Result<Vec<OwnerUsage>, StateError> {
-        self.clone().read(Arc::new(UnmeteredPayer), |transaction, _| holding::all(transaction)).await
+    pub async fn usage_by_owner(&self) -> Result<Vec<OwnerUsage>, StateError> {
+        self.clone().read(Arc::new(UnmeteredPayer), |transaction, _| usage::usage_by_owner(transaction)).await
     }
 
     /// Deletes state of a plugin: of all callers unless `caller` is given (empty for the state that
@@ -109,10 +109,10 @@ impl StateDatabase {
             caller: caller.map(str::to_owned),
             bucket: bucket.map(str::to_owned),
         };
-        let opened = self.opened(&UnmeteredPayer).await?;
-        blocking(move || {
+        let opened = self.get_or_open(&UnmeteredPayer).await?;
+        run_blocking(move || {
             let transaction = opened.database.begin_write().map_err(OperationFailure::from)?;
-            let cleared = holding::clear(&transaction, &which)?;
+            let cleared = usage::delete_entries(&transaction, &which)?;
             transaction.commit()?;
             Ok(cleared)
         })
@@ -125,12 +125,12 @@ impl StateDatabase {
         payer: Arc<dyn WorkPayer>,
         work: impl FnOnce(&ReadTransaction, &dyn WorkPayer) -> Result<T, OperationFailure> + Send + 'static,
     ) -> Result<T, StateError> {
-        let permit = Arc::clone(&self.0.reading).acquire_owned().await;
-        let opened = self.opened(&*payer).await?;
-        blocking(move || {
+        let permit = Arc::clone(&self.0.read_permits).acquire_owned().await;
+        let opened = self.get_or_open(&*payer).await?;
+        run_blocking(move || {
             let _permit = permit;
             let read = || work(&opened.database.begin_read()?, &*payer);
-            let result = if payer.is_due() { Err(StateError::Stopped.into()) } else { paid(&*payer, read) };
+            let result = if payer.is_due() { Err(StateError::Stopped.into()) } else { run_charged(&*payer, read) };
             if matches!(result, Err(OperationFailure::Database(_))) {
                 opened.failed.store(true, Ordering::Relaxed);
             }
@@ -147,12 +147,12 @@ impl StateDatabase {
         payer: Arc<dyn WorkPayer>,
     ) -> Result<ChangeOutcome, StateError> {
         change.check()?;
-        let bytes = u32::try_from(change.bytes().max(LEAST)).unwrap_or(u32::MAX);
+        let bytes = u32::try_from(change.bytes().max(MIN_CHANGE_BYTES)).unwrap_or(u32::MAX);
         // The semaphore is never closed.
-        let Ok(waiting) = Arc::clone(&self.0.waiting).acquire_many_owned(bytes).await else {
+        let Ok(waiting) = Arc::clone(&self.0.queue_permits).acquire_many_owned(bytes).await else {
             return Err(StateError::Stopped);
         };
-        let opened = self.opened(&*payer).await?;
+        let opened = self.get_or_open(&*payer).await?;
         let (reply, answer) = oneshot::channel();
         let job = WriteJob { bucket, quota, change, payer, reply, _waiting: waiting };
         let gone = || StateError::Unavailable("the state was closed because a change failed".to_owned());
@@ -162,13 +162,13 @@ impl StateDatabase {
 
     /// Returns the open database, and opens it if necessary. Waits for a limited time if another
     /// process has it open.
-    async fn opened(&self, payer: &dyn WorkPayer) -> Result<Arc<OpenDatabase>, StateError> {
-        if let Some(opened) = self.0.current() {
+    async fn get_or_open(&self, payer: &dyn WorkPayer) -> Result<Arc<OpenDatabase>, StateError> {
+        if let Some(opened) = self.0.working_database() {
             return Ok(opened);
         }
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + OPEN_TIMEOUT;
         loop {
-            let permit = Arc::clone(&self.0.opening).acquire_owned().await;
+            let permit = Arc::clone(&self.0.open_permit).acquire_owned().await;
             let inner = Arc::clone(&self.0);
             // If this future is dropped meanwhile, the next caller finds the database open.
             let attempt = tokio::task::spawn_blocking(move || {
@@ -178,7 +178,7 @@ impl StateDatabase {
             match attempt.await {
                 Ok(Ok(opened)) => return Ok(opened),
                 Ok(Err(OpenError::InUse)) if Instant::now() < until && !payer.is_due() => {
-                    tokio::time::sleep(RETRY).await;
+                    tokio::time::sleep(OPEN_RETRY_INTERVAL).await;
                 }
                 Ok(Err(OpenError::InUse)) => {
                     let folder = self.0.folder.display();
@@ -189,7 +189,7 @@ impl StateDatabase {
                 }
                 Ok(Err(OpenError::Unusable(why))) => return Err(StateError::Unavailable(why)),
                 Err(_panicked) => {
-                    let file = self.0.folder.join(NAME);
+                    let file = self.0.folder.join(FILE_NAME);
                     let why = format!("cannot open {}: the database is damaged; move it away", file.display());
                     return Err(StateError::Unavailable(why));
                 }
@@ -199,43 +199,43 @@ impl StateDatabase {
 }
 
 impl DatabaseState {
-    fn slot(&self) -> MutexGuard<'_, Option<Arc<OpenDatabase>>> {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_current(&self) -> MutexGuard<'_, Option<Arc<OpenDatabase>>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the database if it is open and has not failed.
-    fn current(&self) -> Option<Arc<OpenDatabase>> {
-        self.slot().clone().filter(|opened| !opened.failed.load(Ordering::Relaxed))
+    fn working_database(&self) -> Option<Arc<OpenDatabase>> {
+        self.lock_current().clone().filter(|opened| !opened.failed.load(Ordering::Relaxed))
     }
 
     /// Opens the database if it is not open. Blocks.
     fn open(self: &Arc<Self>) -> Result<Arc<OpenDatabase>, OpenError> {
-        if let Some(opened) = self.current() {
+        if let Some(opened) = self.working_database() {
             return Ok(opened);
         }
-        // Drop a failed database here and not in `current`, because closing takes time.
-        drop(self.slot().take());
-        let database = Arc::new(file::open(&self.folder)?);
+        // Drop a failed database here and not in `working_database`, because closing takes time.
+        drop(self.lock_current().take());
+        let database = Arc::new(database_file::open(&self.folder)?);
         let (jobs, queue) = mpsc::channel();
         let failed = Arc::new(AtomicBool::new(false));
         let (total, inner) = (self.total, Arc::downgrade(self));
         let work = {
             let (database, failed) = (Arc::clone(&database), Arc::clone(&failed));
-            move || writer::run(&database, &queue, total, &failed, || release(&inner, &failed))
+            move || writer::run(&database, &queue, total, &failed, || release_if_idle(&inner, &failed))
         };
         let thread = thread::Builder::new().name("toolbay-state".to_owned()).spawn(work);
         thread.map_err(|error| OpenError::Unusable(format!("cannot start a thread for the state: {error}")))?;
         let opened = Arc::new(OpenDatabase { database, jobs, failed });
-        *self.slot() = Some(Arc::clone(&opened));
+        *self.lock_current() = Some(Arc::clone(&opened));
         Ok(opened)
     }
 }
 
 /// Releases the database if it is not in use, and returns whether the writer thread can end. The
 /// end of the thread closes the database.
-fn release(inner: &Weak<DatabaseState>, failed: &Arc<AtomicBool>) -> bool {
+fn release_if_idle(inner: &Weak<DatabaseState>, failed: &Arc<AtomicBool>) -> bool {
     let Some(inner) = inner.upgrade() else { return true };
-    let mut slot = inner.slot();
+    let mut slot = inner.lock_current();
     match &*slot {
         // Only the slot holds a reference: there are no reads and no queued changes.
         Some(opened) if Arc::ptr_eq(&opened.failed, failed) && Arc::strong_count(opened) == 1 => {
@@ -248,12 +248,12 @@ fn release(inner: &Weak<DatabaseState>, failed: &Arc<AtomicBool>) -> bool {
 }
 
 /// Runs database work on a blocking thread.
-async fn blocking<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, OperationFailure> + Send + 'static,
 ) -> Result<T, StateError> {
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(OperationFailure::Refused(error))) => Err(error),
+        Ok(Err(OperationFailure::Rejected(error))) => Err(error),
         Ok(Err(OperationFailure::Database(error))) => {
             Err(StateError::Unavailable(format!("the state cannot be read: {error}")))
         }
@@ -264,7 +264,7 @@ async fn blocking<T: Send + 'static>(
 impl StateStore for StateDatabase {
     fn open(&self) -> StateFuture<()> {
         let database = self.clone();
-        Box::pin(async move { database.opened(&UnmeteredPayer).await.map(drop) })
+        Box::pin(async move { database.get_or_open(&UnmeteredPayer).await.map(drop) })
     }
 
     fn get(
@@ -275,15 +275,17 @@ impl StateStore for StateDatabase {
     ) -> StateFuture<Vec<Option<Vec<u8>>>> {
         let (database, bucket) = (self.clone(), bucket.clone());
         Box::pin(async move {
-            batch(keys.len())?;
-            database.read(payer, move |transaction, payer| reading::get(transaction, &bucket, &keys, payer)).await
+            check_key_count(keys.len())?;
+            database
+                .read(payer, move |transaction, payer| queries::get_values(transaction, &bucket, &keys, payer))
+                .await
         })
     }
 
     fn exists(&self, bucket: &StateBucket, key: String, payer: Arc<dyn WorkPayer>) -> StateFuture<bool> {
         let (database, bucket) = (self.clone(), bucket.clone());
         Box::pin(async move {
-            database.read(payer, move |transaction, _| reading::exists(transaction, &bucket, &key)).await
+            database.read(payer, move |transaction, _| queries::key_exists(transaction, &bucket, &key)).await
         })
     }
 
@@ -293,7 +295,9 @@ impl StateStore for StateDatabase {
             if let PageStart::After(key) = &start {
                 check_key(key)?;
             }
-            database.read(payer, move |transaction, payer| reading::keys(transaction, &bucket, &start, payer)).await
+            database
+                .read(payer, move |transaction, payer| queries::list_keys(transaction, &bucket, &start, payer))
+                .await
         })
     }
 

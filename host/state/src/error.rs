@@ -1,9 +1,9 @@
 //! Errors of state operations.
 
 use bytesize::ByteSize;
-use toolbay_model::text::thousands;
+use toolbay_model::text::format_thousands;
 
-use crate::bounds::{BATCH, BATCH_KEYS, BUCKET, KEY, VALUE};
+use crate::bounds::{MAX_BUCKET_NAME_BYTES, MAX_KEY_BYTES, MAX_OPERATION_BYTES, MAX_OPERATION_KEYS, MAX_VALUE_BYTES};
 
 /// Error of an operation, as reported to a guest. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -12,25 +12,25 @@ pub enum StateError {
     #[error("the quota of {} is used up (permissions.state.size)", iec(*.0))]
     Size(ByteSize),
     /// The owner's quota of keys is used up.
-    #[error("the quota of {} keys is used up (permissions.state.keys)", thousands(*.0))]
+    #[error("the quota of {} keys is used up (permissions.state.keys)", format_thousands(*.0))]
     Keys(u64),
     /// The server's limit for all plugins together is reached.
     #[error("the server keeps no more than {} for all plugins together (state.size)", iec(*.0))]
     Total(ByteSize),
     /// The name of a bucket is too long or has control characters.
-    #[error("the name of a bucket has at most {BUCKET} bytes and no control characters")]
+    #[error("the name of a bucket has at most {MAX_BUCKET_NAME_BYTES} bytes and no control characters")]
     Bucket,
     /// The key is too long. Contains its length in bytes.
-    #[error("the key has {} bytes; the longest has {}", thousands(*.0 as u64), thousands(KEY as u64))]
+    #[error("the key has {} bytes; the longest has {}", format_thousands(*.0 as u64), format_thousands(MAX_KEY_BYTES as u64))]
     Key(usize),
     /// The value is too large. Contains its size in bytes.
-    #[error("the value has {} bytes; the largest has {}", thousands(*.0 as u64), thousands(VALUE as u64))]
+    #[error("the value has {} bytes; the largest has {}", format_thousands(*.0 as u64), format_thousands(MAX_VALUE_BYTES as u64))]
     Value(usize),
     /// The operation has too many keys or too many bytes.
     #[error(
         "one operation has at most {} keys, and {} of keys and values",
-        thousands(BATCH_KEYS as u64),
-        iec(ByteSize::b(BATCH as u64))
+        format_thousands(MAX_OPERATION_KEYS as u64),
+        iec(ByteSize::b(MAX_OPERATION_BYTES as u64))
     )]
     Batch,
     /// The value to increment is not a number in decimal digits.

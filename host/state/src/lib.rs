@@ -16,27 +16,29 @@ mod bounds;
 mod bucket;
 mod change;
 mod database;
+mod database_file;
 mod error;
-mod file;
-mod holding;
 mod owner;
 mod payer;
+mod queries;
 mod quota;
-mod reading;
 mod store;
 mod tables;
-mod version;
+mod usage;
+mod value_version;
 mod writer;
 
-pub use self::bounds::{BATCH, BATCH_KEYS, KEY, PAGE_BYTES, PAGE_KEYS, VALUE};
+pub use self::bounds::{
+    MAX_KEY_BYTES, MAX_OPERATION_BYTES, MAX_OPERATION_KEYS, MAX_PAGE_KEYS, MAX_VALUE_BYTES, TARGET_PAGE_BYTES,
+};
 pub use self::bucket::StateBucket;
 pub use self::change::{BucketChange, ChangeOutcome};
 pub use self::database::StateDatabase;
 pub use self::error::StateError;
-pub use self::holding::OwnerUsage;
 pub use self::owner::StateOwner;
 pub use self::payer::{UnmeteredPayer, WorkPayer};
+pub use self::queries::{KeyPage, PageStart};
 pub use self::quota::{QuotaUsage, StateQuota};
-pub use self::reading::{KeyPage, PageStart};
 pub use self::store::{StateFuture, StateStore};
-pub use self::version::ValueVersion;
+pub use self::usage::OwnerUsage;
+pub use self::value_version::ValueVersion;

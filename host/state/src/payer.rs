@@ -33,7 +33,7 @@ impl WorkPayer for UnmeteredPayer {
 }
 
 /// Does work on this thread and charges its processor time to `payer`.
-pub(crate) fn paid<T>(payer: &dyn WorkPayer, work: impl FnOnce() -> T) -> T {
+pub(crate) fn run_charged<T>(payer: &dyn WorkPayer, work: impl FnOnce() -> T) -> T {
     let before = thread_cpu_time();
     let result = work();
     payer.spend(thread_cpu_time().saturating_sub(before));

@@ -3,10 +3,10 @@
 use bytesize::ByteSize;
 
 /// Approximate size that an entry takes in the file in addition to its key and value, in bytes.
-const ENTRY: u64 = 128;
+const ENTRY_OVERHEAD_BYTES: u64 = 128;
 
 /// Approximate size that an owner takes in the file, in bytes.
-const OWNER: u64 = 512;
+const OWNER_OVERHEAD_BYTES: u64 = 512;
 
 /// Quota of one owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,19 +28,23 @@ pub struct QuotaUsage {
 
 impl QuotaUsage {
     /// Returns the usage with an additional entry of this size.
-    pub(crate) fn plus(self, bytes: usize) -> Self {
+    pub(crate) fn with_entry(self, bytes: usize) -> Self {
         Self { bytes: self.bytes.saturating_add(bytes as u64), keys: self.keys.saturating_add(1) }
     }
 
     /// Returns the usage without an entry of this size.
-    pub(crate) fn minus(self, bytes: usize) -> Self {
+    pub(crate) fn without_entry(self, bytes: usize) -> Self {
         Self { bytes: self.bytes.saturating_sub(bytes as u64), keys: self.keys.saturating_sub(1) }
     }
 
     /// Returns the approximate size in the file, in bytes. The limit of the whole database counts
     /// this size, so that many owners with little state each are bounded, too.
-    pub(crate) fn weight(self) -> u64 {
-        if self.keys == 0 { 0 } else { self.bytes + self.keys.saturating_mul(ENTRY) + OWNER }
+    pub(crate) fn file_bytes(self) -> u64 {
+        if self.keys == 0 {
+            0
+        } else {
+            self.bytes + self.keys.saturating_mul(ENTRY_OVERHEAD_BYTES) + OWNER_OVERHEAD_BYTES
+        }
     }
 }
 
@@ -50,9 +54,9 @@ mod tests {
 
     #[test]
     fn an_entry_weighs_more_than_its_bytes_and_nothing_weighs_nothing() {
-        let one = QuotaUsage::default().plus(10);
+        let one = QuotaUsage::default().with_entry(10);
         assert_eq!(one, QuotaUsage { bytes: 10, keys: 1 });
-        assert_eq!(one.weight(), 10 + ENTRY + OWNER);
-        assert_eq!(one.minus(10).weight(), 0);
+        assert_eq!(one.file_bytes(), 10 + ENTRY_OVERHEAD_BYTES + OWNER_OVERHEAD_BYTES);
+        assert_eq!(one.without_entry(10).file_bytes(), 0);
     }
 }

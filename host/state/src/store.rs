@@ -9,8 +9,8 @@ use crate::bucket::StateBucket;
 use crate::change::{BucketChange, ChangeOutcome};
 use crate::error::StateError;
 use crate::payer::WorkPayer;
+use crate::queries::{KeyPage, PageStart};
 use crate::quota::StateQuota;
-use crate::reading::{KeyPage, PageStart};
 
 /// Result of an operation. Dropping the future abandons the operation: a change is then applied
 /// completely or not at all.

@@ -13,18 +13,18 @@ pub(crate) const ENTRIES: TableDefinition<'_, (u64, &str, &str), &[u8]> = TableD
 pub(crate) const NUMBERS: TableDefinition<'_, &str, u64> = TableDefinition::new("numbers");
 
 /// Name of the number that stores the format version.
-pub(crate) const FORM: &str = "form";
+pub(crate) const FORMAT_VERSION_KEY: &str = "form";
 
 /// Format version of these tables. Increase it with every change that an older Toolbay would
 /// misread.
-pub(crate) const THIS_FORM: u64 = 1;
+pub(crate) const FORMAT_VERSION: u64 = 1;
 
 /// Name of the number that stores the next owner number. Owner numbers are never reused.
-pub(crate) const NEXT: &str = "next";
+pub(crate) const NEXT_OWNER_KEY: &str = "next";
 
 /// Name of the number that stores the total file size of all owners
 /// ([`QuotaUsage::weight`](crate::QuotaUsage)).
-pub(crate) const WEIGHT: &str = "weight";
+pub(crate) const TOTAL_FILE_BYTES_KEY: &str = "weight";
 
 /// Tables, opened for writing.
 pub(crate) struct StateTables<'t> {

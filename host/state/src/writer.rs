@@ -9,15 +9,15 @@ use bytesize::ByteSize;
 use redb::ReadableTable as _;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use crate::bounds::{GROUP, GROUP_BYTES, IDLE};
+use crate::bounds::{IDLE_TIMEOUT, MAX_COMMIT_CHANGES, TARGET_COMMIT_BYTES};
 use crate::bucket::StateBucket;
 use crate::change::{BucketChange, ChangeOutcome};
 use crate::error::StateError;
-use crate::payer::{WorkPayer, paid};
+use crate::payer::{WorkPayer, run_charged};
+use crate::queries::OperationFailure;
 use crate::quota::{QuotaUsage, StateQuota};
-use crate::reading::OperationFailure;
-use crate::tables::{NEXT, StateTables, WEIGHT};
-use crate::version::ValueVersion;
+use crate::tables::{NEXT_OWNER_KEY, StateTables, TOTAL_FILE_BYTES_KEY};
+use crate::value_version::ValueVersion;
 
 /// Queued change.
 pub(crate) struct WriteJob {
@@ -40,13 +40,13 @@ pub(crate) fn run(
     release: impl Fn() -> bool,
 ) {
     loop {
-        let first = match jobs.recv_timeout(IDLE) {
+        let first = match jobs.recv_timeout(IDLE_TIMEOUT) {
             Ok(job) => job,
             Err(RecvTimeoutError::Timeout) if release() => return,
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        let group = group(first, jobs);
+        let group = collect_batch(first, jobs);
         // A damaged file can make the database panic. Limit the effect to these changes.
         let answers = catch_unwind(AssertUnwindSafe(|| commit(database, &group, total)));
         let answers = match answers {
@@ -72,11 +72,11 @@ pub(crate) fn run(
 }
 
 /// Collects queued changes for one commit.
-fn group(first: WriteJob, jobs: &Receiver<WriteJob>) -> Vec<WriteJob> {
+fn collect_batch(first: WriteJob, jobs: &Receiver<WriteJob>) -> Vec<WriteJob> {
     let mut bytes = first.change.bytes();
     let mut group = vec![first];
-    while group.len() < GROUP
-        && bytes < GROUP_BYTES
+    while group.len() < MAX_COMMIT_CHANGES
+        && bytes < TARGET_COMMIT_BYTES
         && let Ok(job) = jobs.try_recv()
     {
         bytes += job.change.bytes();
@@ -97,13 +97,13 @@ fn commit(
         let mut tables = StateTables::open(&transaction)?;
         for job in group {
             let answer = if job.reply.is_closed() || job.payer.is_due() {
-                Err(OperationFailure::Refused(StateError::Stopped))
+                Err(OperationFailure::Rejected(StateError::Stopped))
             } else {
-                paid(&*job.payer, || apply(&mut tables, job, total))
+                run_charged(&*job.payer, || apply_change(&mut tables, job, total))
             };
             answers.push(match answer {
                 Ok(changed) => Ok(changed),
-                Err(OperationFailure::Refused(error)) => Err(error),
+                Err(OperationFailure::Rejected(error)) => Err(error),
                 // Parts of the change may have been applied, so drop the whole transaction.
                 Err(OperationFailure::Database(error)) => return Err(error),
             });
@@ -118,41 +118,46 @@ fn commit(
 }
 
 /// Applies one change. A rejected change has no effect.
-fn apply(tables: &mut StateTables<'_>, job: &WriteJob, total: ByteSize) -> Result<ChangeOutcome, OperationFailure> {
+fn apply_change(
+    tables: &mut StateTables<'_>,
+    job: &WriteJob,
+    total: ByteSize,
+) -> Result<ChangeOutcome, OperationFailure> {
     let row = tables.owners.get(job.bucket.owner().row())?.map(|row| row.value());
     let mut owner = OwnerAccount {
         number: row.map(|(number, ..)| number),
-        used: row.map_or(QuotaUsage::default(), |(_, bytes, keys)| QuotaUsage { bytes, keys }),
+        usage: row.map_or(QuotaUsage::default(), |(_, bytes, keys)| QuotaUsage { bytes, keys }),
         job,
-        total,
+        max_total: total,
     };
     match &job.change {
         BucketChange::Set(entries) => {
             let entries: Vec<_> = entries.iter().map(|(key, value)| (key.as_str(), value.as_slice())).collect();
-            owner.set(tables, &entries).map(|()| ChangeOutcome::Done)
+            owner.set_entries(tables, &entries).map(|()| ChangeOutcome::Done)
         }
-        BucketChange::Delete(keys) => owner.delete(tables, keys).map(|()| ChangeOutcome::Done),
+        BucketChange::Delete(keys) => owner.delete_keys(tables, keys).map(|()| ChangeOutcome::Done),
         BucketChange::Increment { key, delta, range } => {
-            let number = match owner.value(tables, key)? {
+            let number = match owner.get_value(tables, key)? {
                 None => 0,
-                Some(value) => number(value.value()).ok_or(StateError::NotANumber)?,
+                Some(value) => parse_number(value.value()).ok_or(StateError::NotANumber)?,
             };
             let sum = number.checked_add(*delta).filter(|sum| range.contains(sum)).ok_or(StateError::OutOfRange)?;
-            owner.set(tables, &[(key, sum.to_string().as_bytes())]).map(|()| ChangeOutcome::Number(sum))
+            owner.set_entries(tables, &[(key, sum.to_string().as_bytes())]).map(|()| ChangeOutcome::Number(sum))
         }
         BucketChange::Swap { key, expected, value } => {
-            let found =
-                owner.value(tables, key)?.map_or(ValueVersion::of(None), |value| ValueVersion::of(Some(value.value())));
+            let found = owner
+                .get_value(tables, key)?
+                .map_or(ValueVersion::from_value(None), |value| ValueVersion::from_value(Some(value.value())));
             if found != *expected {
                 return Ok(ChangeOutcome::Conflict(found));
             }
-            owner.set(tables, &[(key, value)]).map(|()| ChangeOutcome::Done)
+            owner.set_entries(tables, &[(key, value)]).map(|()| ChangeOutcome::Done)
         }
     }
 }
 
 /// Parses a whole number in decimal digits.
-fn number(value: &[u8]) -> Option<i128> {
+fn parse_number(value: &[u8]) -> Option<i128> {
     std::str::from_utf8(value).ok()?.parse().ok()
 }
 
@@ -160,98 +165,111 @@ fn number(value: &[u8]) -> Option<i128> {
 struct OwnerAccount<'a> {
     /// Number of the owner; `None` if it has no state yet.
     number: Option<u64>,
-    used: QuotaUsage,
+    usage: QuotaUsage,
     job: &'a WriteJob,
-    total: ByteSize,
+    max_total: ByteSize,
 }
 
 type StoredValue<'t> = redb::AccessGuard<'t, &'static [u8]>;
 
 impl OwnerAccount<'_> {
-    fn value<'t>(&self, tables: &'t StateTables<'_>, key: &str) -> Result<Option<StoredValue<'t>>, OperationFailure> {
+    fn get_value<'t>(
+        &self,
+        tables: &'t StateTables<'_>,
+        key: &str,
+    ) -> Result<Option<StoredValue<'t>>, OperationFailure> {
         let Some(number) = self.number else { return Ok(None) };
         Ok(tables.entries.get((number, self.job.bucket.name(), key))?)
     }
 
     /// Returns the size of the key and its value, in bytes; `None` if the key does not exist.
-    fn size(&self, tables: &StateTables<'_>, key: &str) -> Result<Option<usize>, OperationFailure> {
-        Ok(self.value(tables, key)?.map(|value| key.len() + value.value().len()))
+    fn entry_size(&self, tables: &StateTables<'_>, key: &str) -> Result<Option<usize>, OperationFailure> {
+        Ok(self.get_value(tables, key)?.map(|value| key.len() + value.value().len()))
     }
 
-    fn set(&mut self, tables: &mut StateTables<'_>, entries: &[(&str, &[u8])]) -> Result<(), OperationFailure> {
+    fn set_entries(&mut self, tables: &mut StateTables<'_>, entries: &[(&str, &[u8])]) -> Result<(), OperationFailure> {
         // For a repeated key, use the last value.
         let entries: std::collections::BTreeMap<&str, &[u8]> = entries.iter().copied().collect();
-        let mut after = self.used;
+        let mut after = self.usage;
         for (key, value) in &entries {
-            if let Some(size) = self.size(tables, key)? {
-                after = after.minus(size);
+            if let Some(size) = self.entry_size(tables, key)? {
+                after = after.without_entry(size);
             }
-            after = after.plus(key.len() + value.len());
+            after = after.with_entry(key.len() + value.len());
         }
-        let total = self.allow(tables, after)?;
+        let total = self.check_quota(tables, after)?;
         if entries.is_empty() {
             return Ok(());
         }
         let number = if let Some(number) = self.number {
             number
         } else {
-            let next = tables.numbers.get(NEXT)?.map_or(0, |next| next.value());
-            tables.numbers.insert(NEXT, next + 1)?;
+            let next = tables.numbers.get(NEXT_OWNER_KEY)?.map_or(0, |next| next.value());
+            tables.numbers.insert(NEXT_OWNER_KEY, next + 1)?;
             next
         };
         for (key, value) in entries {
             tables.entries.insert((number, self.job.bucket.name(), key), value)?;
         }
         self.number = Some(number);
-        self.note(tables, after, total)
+        self.write_usage(tables, after, total)
     }
 
-    fn delete(&mut self, tables: &mut StateTables<'_>, keys: &[String]) -> Result<(), OperationFailure> {
+    fn delete_keys(&mut self, tables: &mut StateTables<'_>, keys: &[String]) -> Result<(), OperationFailure> {
         let Some(number) = self.number else { return Ok(()) };
-        let mut after = self.used;
+        let mut after = self.usage;
         for key in keys {
             let removed = tables.entries.remove((number, self.job.bucket.name(), key.as_str()))?;
             if let Some(value) = removed {
-                after = after.minus(key.len() + value.value().len());
+                after = after.without_entry(key.len() + value.value().len());
             }
         }
-        let total = weight(tables, self.used, after)?;
-        self.note(tables, after, total)
+        let total = total_file_bytes(tables, self.usage, after)?;
+        self.write_usage(tables, after, total)
     }
 
     /// Checks whether the owner may have the usage `after`. Returns the resulting total file size
     /// of all owners.
-    fn allow(&self, tables: &StateTables<'_>, after: QuotaUsage) -> Result<u64, OperationFailure> {
-        let (before, quota) = (self.used, self.job.quota);
+    fn check_quota(&self, tables: &StateTables<'_>, after: QuotaUsage) -> Result<u64, OperationFailure> {
+        let (before, quota) = (self.usage, self.job.quota);
         if after.keys > quota.keys && after.keys > before.keys {
             return Err(StateError::Keys(quota.keys).into());
         }
         if after.bytes > quota.size.as_u64() && after.bytes > before.bytes {
             return Err(StateError::Size(quota.size).into());
         }
-        let total = weight(tables, before, after)?;
-        if total > self.total.as_u64() && after.weight() > before.weight() {
-            return Err(StateError::Total(self.total).into());
+        let total = total_file_bytes(tables, before, after)?;
+        if total > self.max_total.as_u64() && after.file_bytes() > before.file_bytes() {
+            return Err(StateError::Total(self.max_total).into());
         }
         Ok(total)
     }
 
     /// Writes the owner's usage to the tables.
-    fn note(&mut self, tables: &mut StateTables<'_>, after: QuotaUsage, total: u64) -> Result<(), OperationFailure> {
+    fn write_usage(
+        &mut self,
+        tables: &mut StateTables<'_>,
+        after: QuotaUsage,
+        total: u64,
+    ) -> Result<(), OperationFailure> {
         let (row, Some(number)) = (self.job.bucket.owner().row(), self.number) else { return Ok(()) };
         if after.keys == 0 {
             tables.owners.remove(row)?;
         } else {
             tables.owners.insert(row, (number, after.bytes, after.keys))?;
         }
-        tables.numbers.insert(WEIGHT, total)?;
+        tables.numbers.insert(TOTAL_FILE_BYTES_KEY, total)?;
         Ok(())
     }
 }
 
 /// Returns the total file size of all owners after the usage of one changes from `before` to
 /// `after`.
-pub(crate) fn weight(tables: &StateTables<'_>, before: QuotaUsage, after: QuotaUsage) -> Result<u64, OperationFailure> {
-    let now = tables.numbers.get(WEIGHT)?.map_or(0, |weight| weight.value());
-    Ok(now.saturating_sub(before.weight()).saturating_add(after.weight()))
+pub(crate) fn total_file_bytes(
+    tables: &StateTables<'_>,
+    before: QuotaUsage,
+    after: QuotaUsage,
+) -> Result<u64, OperationFailure> {
+    let now = tables.numbers.get(TOTAL_FILE_BYTES_KEY)?.map_or(0, |weight| weight.value());
+    Ok(now.saturating_sub(before.file_bytes()).saturating_add(after.file_bytes()))
 }

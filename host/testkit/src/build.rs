@@ -14,23 +14,23 @@ use std::str::FromStr;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-pub use self::progress::Progress;
+pub use self::progress::BuildProgress;
 use crate::command;
-use crate::workspace::{HOST, Package, Workspace};
+use crate::workspace::{CargoWorkspace, HOST_PACKAGE, WorkspacePackage};
 
 /// The compilation target of plugins.
-pub const WASM: &str = "wasm32-wasip2";
+pub const WASM_TARGET: &str = "wasm32-wasip2";
 
 /// The profile of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Profile {
+pub enum BuildProfile {
     /// The profile of the tests.
     Dev,
     /// The release profile.
     Release,
 }
 
-impl FromStr for Profile {
+impl FromStr for BuildProfile {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
@@ -42,7 +42,7 @@ impl FromStr for Profile {
     }
 }
 
-impl fmt::Display for Profile {
+impl fmt::Display for BuildProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Dev => "dev",
@@ -53,7 +53,7 @@ impl fmt::Display for Profile {
 
 /// The paths of what a build produced.
 #[derive(Clone, Debug)]
-pub struct Built {
+pub struct BuildOutput {
     /// The server's executable.
     pub server: PathBuf,
     /// The folder with the sample plugins.
@@ -63,22 +63,22 @@ pub struct Built {
 }
 
 /// A builder that runs cargo.
-pub struct Builder<'a> {
-    workspace: &'a Workspace,
+pub struct WorkspaceBuilder<'a> {
+    workspace: &'a CargoWorkspace,
     /// The callback for cargo's progress. Without one, cargo shows its progress itself.
-    watch: Option<&'a mut dyn FnMut(Progress)>,
+    on_progress: Option<&'a mut dyn FnMut(BuildProgress)>,
     quiet: bool,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> WorkspaceBuilder<'a> {
     /// Creates a builder that leaves the display of progress to cargo.
-    pub fn new(workspace: &'a Workspace) -> Self {
-        Self { workspace, watch: None, quiet: false }
+    pub fn new(workspace: &'a CargoWorkspace) -> Self {
+        Self { workspace, on_progress: None, quiet: false }
     }
 
     /// Creates a builder that reports progress to `watch` whenever it changes.
-    pub fn watched(workspace: &'a Workspace, watch: &'a mut dyn FnMut(Progress)) -> Self {
-        Self { workspace, watch: Some(watch), quiet: false }
+    pub fn with_progress(workspace: &'a CargoWorkspace, watch: &'a mut dyn FnMut(BuildProgress)) -> Self {
+        Self { workspace, on_progress: Some(watch), quiet: false }
     }
 
     /// Suppresses everything except warnings and errors.
@@ -88,87 +88,92 @@ impl<'a> Builder<'a> {
     }
 
     /// Builds the server, every sample plugin and every guest.
-    pub fn everything(&mut self, profile: Profile) -> Result<Built> {
+    pub fn build_all(&mut self, profile: BuildProfile) -> Result<BuildOutput> {
         // The samples and the guests are separate builds. Otherwise, features that the guests
         // enable in shared dependencies would change the samples' bytes.
-        Ok(Built { server: self.server(profile)?, plugins: self.samples()?, guests: self.guests()? })
+        Ok(BuildOutput {
+            server: self.build_server(profile)?,
+            plugins: self.build_samples()?,
+            guests: self.build_guests()?,
+        })
     }
 
-    /// Like [`everything`](Self::everything), but uses `server` instead of building one if it is
+    /// Like [`build_all`](Self::everything), but uses `build_server` instead of building one if it is
     /// given.
-    pub fn with_server(&mut self, server: Option<&Path>, profile: Profile) -> Result<Built> {
+    pub fn build_all_with_server(&mut self, server: Option<&Path>, profile: BuildProfile) -> Result<BuildOutput> {
         match server {
             Some(server) => {
                 let server = fs::canonicalize(server).with_context(|| format!("no server {}", server.display()))?;
-                Ok(Built { server, plugins: self.samples()?, guests: self.guests()? })
+                Ok(BuildOutput { server, plugins: self.build_samples()?, guests: self.build_guests()? })
             }
-            None => self.everything(profile),
+            None => self.build_all(profile),
         }
     }
 
     /// Builds the server.
-    pub fn server(&mut self, profile: Profile) -> Result<PathBuf> {
+    pub fn build_server(&mut self, profile: BuildProfile) -> Result<PathBuf> {
         let mut cargo = command::cargo(&self.workspace.root);
-        cargo.args(["build", "--package", HOST, "--bin", HOST]);
-        if profile == Profile::Release {
+        cargo.args(["build", "--package", HOST_PACKAGE, "--bin", HOST_PACKAGE]);
+        if profile == BuildProfile::Release {
             cargo.arg("--release");
         }
-        let artifacts = self.artifacts(&mut cargo)?;
+        let artifacts = self.build_artifacts(&mut cargo)?;
         let mut executables = artifacts.iter().filter_map(|artifact| artifact.get("executable")?.as_str());
         executables.next_back().map(PathBuf::from).context("cargo built no server")
     }
 
-    /// Builds the sample plugins into `plugins` in the target folder.
-    pub fn samples(&mut self) -> Result<PathBuf> {
+    /// Builds the sample plugins into `build_plugins` in the target folder.
+    pub fn build_samples(&mut self) -> Result<PathBuf> {
         let workspace = self.workspace;
-        self.plugins(&workspace.plugins().collect::<Vec<_>>(), "plugins")
+        self.build_plugins(&workspace.plugins().collect::<Vec<_>>(), "plugins")
     }
 
-    /// Builds the examples in Rust into `examples` in the target folder.
-    pub fn examples(&mut self) -> Result<PathBuf> {
+    /// Builds the examples in Rust into `build_examples` in the target folder.
+    pub fn build_examples(&mut self) -> Result<PathBuf> {
         let workspace = self.workspace;
-        self.plugins(&workspace.examples().collect::<Vec<_>>(), "examples")
+        self.build_plugins(&workspace.examples().collect::<Vec<_>>(), "examples")
     }
 
-    /// Builds the guests into `guests` in the target folder.
-    pub fn guests(&mut self) -> Result<PathBuf> {
+    /// Builds the guests into `build_guests` in the target folder.
+    pub fn build_guests(&mut self) -> Result<PathBuf> {
         let workspace = self.workspace;
-        self.plugins(&workspace.guests().collect::<Vec<_>>(), "guests")
+        self.build_plugins(&workspace.guests().collect::<Vec<_>>(), "guests")
     }
 
-    /// Builds one guest into `guests` in the target folder.
-    pub fn guest(&mut self, id: &str) -> Result<PathBuf> {
+    /// Builds one guest into `build_guests` in the target folder.
+    pub fn build_guest(&mut self, id: &str) -> Result<PathBuf> {
         let workspace = self.workspace;
-        let guest = workspace.guests().find(|guest| guest.id() == id).with_context(|| format!("no guest {id}"))?;
-        self.plugins(&[guest], "guests")
+        let guest =
+            workspace.guests().find(|guest| guest.plugin_id() == id).with_context(|| format!("no guest {id}"))?;
+        self.build_plugins(&[guest], "guests")
     }
 
     /// Builds crates in one run of cargo and copies each to `<target>/<folder>/<id>.wasm`.
-    fn plugins(&mut self, packages: &[&Package], folder: &str) -> Result<PathBuf> {
+    fn build_plugins(&mut self, packages: &[&WorkspacePackage], folder: &str) -> Result<PathBuf> {
         let to = self.workspace.target.join(folder);
         fs::create_dir_all(&to).with_context(|| format!("failed to create {}", to.display()))?;
         if packages.is_empty() {
             return Ok(to);
         }
         let mut cargo = command::cargo(&self.workspace.root);
-        cargo.args(["build", "--profile", "plugin", "--target", WASM]);
-        cargo.arg("--config").arg(without_machine_paths(&self.workspace.root)?);
+        cargo.args(["build", "--profile", "plugin", "--target", WASM_TARGET]);
+        cargo.arg("--config").arg(remap_path_config(&self.workspace.root)?);
         for package in packages {
             cargo.args(["--package", &package.name]);
         }
-        let mut files = wasm_artifacts(&self.artifacts(&mut cargo)?);
+        let mut files = wasm_artifacts(&self.build_artifacts(&mut cargo)?);
         for package in packages {
             let manifest = self.workspace.root.join(&package.folder).join("Cargo.toml");
             let Some(from) = files.remove(&manifest) else {
                 bail!("{} gave no .wasm file; its [lib] needs crate-type = [\"cdylib\"]", package.name);
             };
-            copy_if_changed(&from, &to.join(package.id()).with_extension("wasm"))?;
+            copy_if_changed(&from, &to.join(package.plugin_id()).with_extension("wasm"))?;
         }
         Ok(to)
     }
 
     /// Runs cargo and returns the artifacts that it reports.
-    fn artifacts(&mut self, cargo: &mut Command) -> Result<Vec<Value>> {
+    fn build_artifacts(&mut self, cargo: &mut Command) -> Result<Vec<Value>> {
         let mut artifacts = Vec::new();
         let mut read = |line: &str| {
             let message = serde_json::from_str::<Value>(line).unwrap_or_default();
@@ -180,8 +185,8 @@ impl<'a> Builder<'a> {
         if self.quiet {
             cargo.arg("--quiet");
         }
-        let done = match &mut self.watch {
-            Some(watch) => progress::watch(cargo, *watch, read)?,
+        let done = match &mut self.on_progress {
+            Some(watch) => progress::run_with_progress(cargo, *watch, read)?,
             None => command::stream(cargo, &mut read)?,
         };
         if done { Ok(artifacts) } else { bail!("the build failed: see above") }
@@ -191,7 +196,7 @@ impl<'a> Builder<'a> {
 /// Returns the cargo configuration that makes a plugin's source paths relative to the workspace or
 /// to cargo's home (`rustc --remap-path-prefix`). The plugin then contains no paths of the build
 /// machine.
-fn without_machine_paths(root: &Path) -> Result<String> {
+fn remap_path_config(root: &Path) -> Result<String> {
     let home = match std::env::var_os("CARGO_HOME") {
         Some(home) => PathBuf::from(home),
         None => std::env::home_dir().context("this machine tells no home folder; set CARGO_HOME")?.join(".cargo"),
@@ -199,11 +204,11 @@ fn without_machine_paths(root: &Path) -> Result<String> {
     let root = fs::canonicalize(root).with_context(|| format!("failed to find {}", root.display()))?;
     let flags = [(root, ""), (home, "cargo")].map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
     // JSON and TOML have the same syntax for a list of strings.
-    Ok(format!("target.{WASM}.rustflags = {}", Value::from(flags.to_vec())))
+    Ok(format!("target.{WASM_TARGET}.rustflags = {}", Value::from(flags.to_vec())))
 }
 
 /// Formats a size in KiB, rounded up.
-pub fn kib(bytes: u64) -> String {
+pub fn format_kib(bytes: u64) -> String {
     format!("{} KiB", bytes.div_ceil(1024))
 }
 

@@ -4,27 +4,27 @@ use std::fs;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::folder::Folder;
+use crate::folder::TestFolder;
 use crate::guests;
-use crate::program::Program;
-use crate::toolbay::Toolbay;
+use crate::program::ServerProgram;
+use crate::toolbay_command::ToolbayCommand;
 
 /// Compiles a component into the home that all servers of a program share, once for all test
 /// processes.
 ///
 /// Compilation has the lowest priority. On a busy machine, it may take longer than the timeout of a
 /// test or of a call at startup.
-pub fn compile_once(program: &Program, id: &str, component: &[u8]) -> Result<()> {
+pub fn compile_once(program: &ServerProgram, id: &str, component: &[u8]) -> Result<()> {
     let home = program.shared_home().context("without a home, there is nothing to compile into")?;
     let built = fs::metadata(program.path())
         .and_then(|file| Ok((file.len(), file.modified()?)))
         .with_context(|| format!("failed to look at {}", program.path().display()))?;
-    let inputs = format!("{built:?} {:016x}", guests::digest(component));
-    guests::once(&home.join("compiled").join(id), &inputs, || {
-        let folder = Folder::make(program, "toolbay-compile-")?;
-        let file = folder.path(&format!("{id}.wasm"));
+    let inputs = format!("{built:?} {:016x}", guests::hash_bytes(component));
+    guests::run_once(&home.join("compiled").join(id), &inputs, || {
+        let folder = TestFolder::create(program, "toolbay-compile-")?;
+        let file = folder.plugin_path(&format!("{id}.wasm"));
         fs::write(&file, component).with_context(|| format!("failed to write {}", file.display()))?;
-        let outcome = Toolbay::new(&folder).args(["list"]).outcome("")?;
+        let outcome = ToolbayCommand::new(&folder).args(["list"]).try_run_with("")?;
         ensure!(outcome.stdout.contains(&format!("{id}  ready")), "{id} is not ready: {outcome}");
         Ok(())
     })

@@ -11,46 +11,49 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result, anyhow};
 
-use crate::build::Builder;
-use crate::workspace::{self, Workspace};
+use crate::build::WorkspaceBuilder;
+use crate::workspace::{self, CargoWorkspace};
 
 /// The environment variable with the id of a cargo-nextest run. The id is the same in all processes
 /// of the run.
-const RUN: &str = "NEXTEST_RUN_ID";
+const NEXTEST_RUN_ID_VARIABLE: &str = "NEXTEST_RUN_ID";
 
 /// A file that every target folder contains.
-const TARGET_MARK: &str = "CACHEDIR.TAG";
+const TARGET_FOLDER_MARKER: &str = "CACHEDIR.TAG";
 
 /// A set of plugins that is built as a whole.
-struct Shelf {
+struct PluginSet {
     name: &'static str,
-    build: fn(&mut Builder<'_>) -> Result<PathBuf>,
+    build: fn(&mut WorkspaceBuilder<'_>) -> Result<PathBuf>,
     /// The output folder after the build, or the error if the build failed.
-    built: OnceLock<Result<PathBuf, String>>,
+    output_folder: OnceLock<Result<PathBuf, String>>,
 }
 
-static GUESTS: Shelf = Shelf { name: "guests", build: |builder| builder.guests(), built: OnceLock::new() };
-static SAMPLES: Shelf = Shelf { name: "plugins", build: |builder| builder.samples(), built: OnceLock::new() };
-static EXAMPLES: Shelf = Shelf { name: "examples", build: |builder| builder.examples(), built: OnceLock::new() };
+static GUESTS: PluginSet =
+    PluginSet { name: "guests", build: |builder| builder.build_guests(), output_folder: OnceLock::new() };
+static SAMPLES: PluginSet =
+    PluginSet { name: "plugins", build: |builder| builder.build_samples(), output_folder: OnceLock::new() };
+static EXAMPLES: PluginSet =
+    PluginSet { name: "examples", build: |builder| builder.build_examples(), output_folder: OnceLock::new() };
 
 /// Returns the component of a plugin in `tests/guests`, by the name of the plugin's folder.
 pub fn guest(id: &str) -> Result<Vec<u8>> {
-    GUESTS.read(id)
+    GUESTS.read_plugin(id)
 }
 
 /// Returns the component of a plugin in `plugins`, by the name of the plugin's folder.
 pub fn sample(id: &str) -> Result<Vec<u8>> {
-    SAMPLES.read(id)
+    SAMPLES.read_plugin(id)
 }
 
-/// Returns the component of a plugin in `examples`, by the name of the plugin's folder.
+/// Returns the component of a plugin in `build_examples`, by the name of the plugin's folder.
 pub fn example(id: &str) -> Result<Vec<u8>> {
-    EXAMPLES.read(id)
+    EXAMPLES.read_plugin(id)
 }
 
-impl Shelf {
-    fn read(&self, id: &str) -> Result<Vec<u8>> {
-        let folder = self.built.get_or_init(|| self.folder().map_err(|error| format!("{error:#}")));
+impl PluginSet {
+    fn read_plugin(&self, id: &str) -> Result<Vec<u8>> {
+        let folder = self.output_folder.get_or_init(|| self.build_once().map_err(|error| format!("{error:#}")));
         let folder = folder.as_ref().map_err(|error| anyhow!("{error}"))?;
         let file = folder.join(id).with_extension("wasm");
         fs::read(&file).with_context(|| format!("failed to read {}", file.display()))
@@ -58,16 +61,16 @@ impl Shelf {
 
     /// Builds the plugins, unless another process of the same run has done so. Returns the output
     /// folder.
-    fn folder(&self) -> Result<PathBuf> {
-        let note = target().join(format!("{}.built", self.name));
-        let _alone = lock(&note)?;
-        let run = std::env::var(RUN).ok();
+    fn build_once(&self) -> Result<PathBuf> {
+        let note = target_folder().join(format!("{}.built", self.name));
+        let _alone = lock_file(&note)?;
+        let run = std::env::var(NEXTEST_RUN_ID_VARIABLE).ok();
         if let (Some(run), Ok(noted)) = (&run, fs::read_to_string(&note))
             && let Some(folder) = noted.strip_prefix(run).and_then(|rest| rest.strip_prefix('\n'))
         {
             return Ok(PathBuf::from(folder));
         }
-        let folder = (self.build)(&mut Builder::new(&Workspace::load()?).quiet())
+        let folder = (self.build)(&mut WorkspaceBuilder::new(&CargoWorkspace::load()?).quiet())
             .with_context(|| format!("failed to build the {}", self.name))?;
         if let Some(run) = run {
             fs::write(&note, format!("{run}\n{}", folder.display()))
@@ -78,21 +81,21 @@ impl Shelf {
 }
 
 /// Returns the cargo target folder that contains this executable.
-fn target() -> PathBuf {
+fn target_folder() -> PathBuf {
     let program = std::env::current_exe().unwrap_or_default();
-    let marked = program.ancestors().skip(1).find(|folder| folder.join(TARGET_MARK).is_file());
+    let marked = program.ancestors().skip(1).find(|folder| folder.join(TARGET_FOLDER_MARKER).is_file());
     marked.map_or_else(|| workspace::root().join("target"), Path::to_owned)
 }
 
 /// Runs `work` unless it was already completed for the same `inputs`. Writes `inputs` to the file
 /// `stamp` afterwards. If several processes use the same `stamp`, one runs `work` and the others
 /// wait.
-pub fn once(stamp: &Path, inputs: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
+pub fn run_once(stamp: &Path, inputs: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
     let done = || fs::read_to_string(stamp).is_ok_and(|done| done == inputs);
     if done() {
         return Ok(());
     }
-    let _alone = lock(stamp)?;
+    let _alone = lock_file(stamp)?;
     if done() {
         return Ok(());
     }
@@ -101,7 +104,7 @@ pub fn once(stamp: &Path, inputs: &str, work: impl FnOnce() -> Result<()>) -> Re
 }
 
 /// Locks a file against other processes until the returned handle is dropped.
-fn lock(of: &Path) -> Result<File> {
+fn lock_file(of: &Path) -> Result<File> {
     let lock = of.with_added_extension("lock");
     let failed = || format!("failed to lock {}", lock.display());
     fs::create_dir_all(lock.parent().unwrap_or(Path::new("."))).with_context(failed)?;
@@ -111,7 +114,7 @@ fn lock(of: &Path) -> Result<File> {
 }
 
 /// Returns a hash of `bytes` that is the same in every process.
-pub(crate) fn digest(bytes: &[u8]) -> u64 {
+pub(crate) fn hash_bytes(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(bytes);
     hasher.finish()
@@ -131,15 +134,15 @@ mod tests {
         let stamp = folder.path().join("some/stamp");
         let mut times = 0;
         for inputs in ["a", "a", "b"] {
-            once(&stamp, inputs, || {
+            run_once(&stamp, inputs, || {
                 times += 1;
                 Ok(())
             })
             .unwrap();
         }
         assert_eq!(times, 2);
-        assert!(once(&stamp, "c", || bail!("no")).is_err());
-        once(&stamp, "b", || bail!("it was done")).unwrap();
+        assert!(run_once(&stamp, "c", || bail!("no")).is_err());
+        run_once(&stamp, "b", || bail!("it was done")).unwrap();
     }
 
     #[test]
@@ -149,7 +152,7 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    once(&stamp, "a", || {
+                    run_once(&stamp, "a", || {
                         times.fetch_add(1, Ordering::SeqCst);
                         Ok(())
                     })

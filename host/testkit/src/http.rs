@@ -9,9 +9,9 @@
 )]
 #![allow(clippy::needless_pass_by_value, reason = "`json!` makes values to give away")]
 
-mod listener;
 mod request;
 mod response;
+mod server_process;
 mod session;
 
 use std::fmt::Write as _;
@@ -20,16 +20,16 @@ use std::net::{SocketAddr, TcpStream};
 
 use serde_json::Value;
 
-pub use self::listener::Listener;
 pub use self::request::read_request;
-pub use self::response::Response;
+pub use self::response::HttpResponse;
+pub use self::server_process::HttpServerProcess;
 pub use self::session::HttpSession;
-use crate::log::Log;
+use crate::log::ProgramLog;
 use crate::message;
-use crate::{DEADLINE, Folder, Toolbay, revision};
+use crate::{DEADLINE, TestFolder, ToolbayCommand, revision};
 
 /// The header value that omits a header.
-const LEFT_OUT: &str = "-";
+const OMIT_HEADER: &str = "-";
 
 /// A running `toolbay serve --http`. Dropping it terminates the server and checks that the exit
 /// code is 0.
@@ -39,36 +39,36 @@ const LEFT_OUT: &str = "-";
 /// Every method panics if the server does not respond as expected within [`DEADLINE`].
 #[derive(Debug)]
 pub struct HttpServer {
-    listener: Listener,
+    listener: HttpServerProcess,
     /// The server's address.
     pub address: SocketAddr,
     /// The server's log.
-    pub log: Log,
-    folder: Folder,
+    pub log: ProgramLog,
+    folder: TestFolder,
 }
 
 impl HttpServer {
     /// Starts a server on the folder.
-    pub fn start(folder: &Folder) -> Self {
-        Self::configured(folder, "")
+    pub fn start(folder: &TestFolder) -> Self {
+        Self::start_with_config(folder, "")
     }
 
     /// Starts a server on the folder with a configuration file.
-    pub fn configured(folder: &Folder, config: &str) -> Self {
-        folder.configure(config);
-        Self::run(Toolbay::new(folder).args(["serve", "--http", "127.0.0.1:0"]))
+    pub fn start_with_config(folder: &TestFolder, config: &str) -> Self {
+        folder.write_config(config);
+        Self::run(ToolbayCommand::new(folder).args(["serve", "--http", "127.0.0.1:0"]))
     }
 
     /// Runs `command`, which must listen on HTTP.
-    pub fn run(command: Toolbay) -> Self {
+    pub fn run(command: ToolbayCommand) -> Self {
         let (command, folder) = command.into_parts();
-        let listener = Listener::start(command).unwrap_or_else(|error| panic!("{error:#}"));
+        let listener = HttpServerProcess::start(command).unwrap_or_else(|error| panic!("{error:#}"));
         Self { address: listener.address, log: listener.log.clone(), listener, folder }
     }
 
     /// Waits until the plugins that existed at startup are loaded.
     #[must_use]
-    pub fn ready(self) -> Self {
+    pub fn wait_until_ready(self) -> Self {
         let begun = std::time::Instant::now();
         while self.get("/readyz", &[]).status != 200 {
             assert!(begun.elapsed() < DEADLINE, "it is not ready:\n{}", self.log.text());
@@ -83,43 +83,43 @@ impl HttpServer {
     }
 
     /// Sends a request with these headers. Adds `Host` if it is missing.
-    pub fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
+    pub fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> HttpResponse {
         let mut head = format!("{method} {path} HTTP/1.1\r\n");
         if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
             let _ = write!(head, "Host: {}\r\n", self.address);
         }
-        for (name, value) in headers.iter().filter(|(_, value)| *value != LEFT_OUT) {
+        for (name, value) in headers.iter().filter(|(_, value)| *value != OMIT_HEADER) {
             let _ = write!(head, "{name}: {value}\r\n");
         }
         if method == "POST" {
             let _ = write!(head, "Content-Length: {}\r\n", body.len());
         }
-        self.raw([head.as_bytes(), b"\r\n", body].concat())
+        self.send_raw([head.as_bytes(), b"\r\n", body].concat())
     }
 
     /// Sends bytes unchanged on a new connection and reads the head of the response.
-    pub fn raw(&self, bytes: impl AsRef<[u8]>) -> Response {
+    pub fn send_raw(&self, bytes: impl AsRef<[u8]>) -> HttpResponse {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         // A server that has already rejected the request may have closed the connection.
         drop(stream.write_all(bytes.as_ref()));
-        Response::read(stream)
+        HttpResponse::read(stream)
     }
 
     /// Sends bytes and closes the connection before a response arrives.
-    pub fn send_and_hang_up(&self, bytes: impl AsRef<[u8]>) {
+    pub fn send_and_close(&self, bytes: impl AsRef<[u8]>) {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.write_all(bytes.as_ref()).unwrap();
     }
 
     /// Sends a GET request.
-    pub fn get(&self, path: &str, headers: &[(&str, &str)]) -> Response {
+    pub fn get(&self, path: &str, headers: &[(&str, &str)]) -> HttpResponse {
         self.request("GET", path, headers, b"")
     }
 
     /// Sends a POST request to `/mcp` with `headers`. Adds the headers that every POST request must
     /// have.
-    pub fn post(&self, headers: &[(&str, &str)], body: &[u8]) -> Response {
+    pub fn post(&self, headers: &[(&str, &str)], body: &[u8]) -> HttpResponse {
         let usual = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
         let own = |name: &str| headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
         let usual = usual.into_iter().filter(|(name, _)| !own(name));
@@ -129,15 +129,21 @@ impl HttpServer {
 
     /// Sends a request of the first stateless revision with `headers`. Adds the headers that the
     /// revision requires.
-    pub fn modern(&self, method: &str, params: Value, headers: &[(&str, &str)]) -> Response {
-        self.stateless(revision::STATELESS, method, params, headers)
+    pub fn post_stateless(&self, method: &str, params: Value, headers: &[(&str, &str)]) -> HttpResponse {
+        self.post_stateless_in(revision::FIRST_STATELESS_REVISION, method, params, headers)
     }
 
-    /// Like [`modern`](Self::modern), for any stateless revision.
-    pub fn stateless(&self, revision: &str, method: &str, params: Value, headers: &[(&str, &str)]) -> Response {
+    /// Like [`post_stateless`](Self::modern), for any stateless revision.
+    pub fn post_stateless_in(
+        &self,
+        revision: &str,
+        method: &str,
+        params: Value,
+        headers: &[(&str, &str)],
+    ) -> HttpResponse {
         // The name of a tool or prompt, or the URI of a resource.
         let name = params["name"].as_str().or(params["uri"].as_str()).map(ToOwned::to_owned);
-        let body = message::stateless(revision, 1, method, params);
+        let body = message::stateless_request(revision, 1, method, params);
         let mut all = vec![("MCP-Protocol-Version", revision), ("Mcp-Method", method)];
         if let Some(name) = &name {
             all.push(("Mcp-Name", name));
@@ -149,22 +155,22 @@ impl HttpServer {
 
     /// Sends a request of the first stateless revision and returns the result.
     pub fn result(&self, method: &str, params: Value) -> Value {
-        let response = self.modern(method, params, &[]);
+        let response = self.post_stateless(method, params, &[]);
         assert_eq!(response.status, 200, "{method}");
-        let mut answer = response.answer();
+        let mut answer = response.response_message();
         assert!(answer.get("result").is_some(), "{method} failed: {answer}");
         answer["result"].take()
     }
 
     /// Terminates the server with SIGTERM and waits until it has exited. Returns the exit code.
-    pub fn end(&mut self) -> Option<i32> {
-        self.listener.process.ask_to_end().unwrap();
-        let ended = self.listener.process.wait(DEADLINE);
+    pub fn stop(&mut self) -> Option<i32> {
+        self.listener.process.terminate().unwrap();
+        let ended = self.listener.process.wait_for_exit(DEADLINE);
         ended.unwrap_or_else(|error| panic!("{error:#}; the log:\n{}", self.log.text())).code()
     }
 
     /// Returns the server's working folder.
-    pub fn folder(&self) -> &Folder {
+    pub fn folder(&self) -> &TestFolder {
         &self.folder
     }
 }
@@ -172,8 +178,8 @@ impl HttpServer {
 impl Drop for HttpServer {
     fn drop(&mut self) {
         // If the test has failed, the process is killed.
-        if !std::thread::panicking() && !self.listener.process.has_ended().unwrap() {
-            let code = self.end();
+        if !std::thread::panicking() && !self.listener.process.has_exited().unwrap() {
+            let code = self.stop();
             assert_eq!(code, Some(0), "the server did not end well; the log:\n{}", self.log.text());
         }
     }

@@ -6,16 +6,16 @@ use anyhow::{Context, Result};
 use hdrhistogram::Histogram;
 
 /// Maximum duration that is recorded exactly. A longer one is recorded as this duration.
-const LONGEST: Duration = Duration::from_hours(1);
+const MAX_RECORDED_LATENCY: Duration = Duration::from_hours(1);
 
 /// A histogram of durations in microseconds, with three significant digits.
 #[derive(Clone, Debug)]
-pub struct Latencies(Histogram<u64>);
+pub struct LatencyHistogram(Histogram<u64>);
 
-impl Latencies {
+impl LatencyHistogram {
     /// Creates an empty histogram.
     pub fn new() -> Result<Self> {
-        Histogram::new_with_max(microseconds(LONGEST), 3).map(Self).context("failed to make a histogram")
+        Histogram::new_with_max(microseconds(MAX_RECORDED_LATENCY), 3).map(Self).context("failed to make a histogram")
     }
 
     /// Adds a duration.
@@ -49,7 +49,7 @@ impl Latencies {
     }
 }
 
-impl Extend<Duration> for Latencies {
+impl Extend<Duration> for LatencyHistogram {
     fn extend<T: IntoIterator<Item = Duration>>(&mut self, durations: T) {
         durations.into_iter().for_each(|duration| self.add(duration));
     }
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn percentiles_are_those_of_the_added_durations() {
-        let mut some = Latencies::new().unwrap();
+        let mut some = LatencyHistogram::new().unwrap();
         (1..=100).for_each(|ms| some.add(Duration::from_millis(ms)));
         let about = |duration: Duration, ms: u128| assert!(duration.as_millis().abs_diff(ms) <= 1, "{duration:?}");
         about(some.median(), 50);

@@ -10,40 +10,40 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use crate::DEADLINE;
-use crate::process::{Heard, listen};
-use crate::signal::Signal;
+use crate::observable_value::ObservableValue;
+use crate::process::{StreamEvent, read_lines};
 
 /// The log text of a program. It grows while the program runs. Clones share the text.
 #[derive(Clone, Debug, Default)]
-pub struct Log {
-    state: Arc<Signal<State>>,
+pub struct ProgramLog {
+    state: Arc<ObservableValue<LogState>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct LogState {
     text: String,
     ended: bool,
 }
 
-impl Log {
+impl ProgramLog {
     /// Creates a log that collects all lines of `stream` on a separate thread.
     pub fn follow(stream: impl Read + Send + 'static) -> Self {
         let log = Self::default();
-        listen(stream, log.hear());
+        read_lines(stream, log.line_handler());
         log
     }
 
     /// Returns a callback that appends a stream's lines to this log.
-    pub fn hear(&self) -> impl FnMut(Heard<'_>) + Send + use<> {
+    pub fn line_handler(&self) -> impl FnMut(StreamEvent<'_>) + Send + use<> {
         let log = self.clone();
         move |heard| {
             log.state.update(|state| match heard {
-                Heard::Line(line, _) => {
+                StreamEvent::Line(line, _) => {
                     state.text.push_str(&String::from_utf8_lossy(line));
                     state.text.push('\n');
                 }
-                Heard::Broken(error) => drop(writeln!(state.text, "(the log cannot be read: {error})")),
-                Heard::End => state.ended = true,
+                StreamEvent::ReadError(error) => drop(writeln!(state.text, "(the log cannot be read: {error})")),
+                StreamEvent::End => state.ended = true,
             });
         }
     }
@@ -63,7 +63,7 @@ impl Log {
 
     /// Waits for `count` lines that match and returns the last of these. Fails if `patience`
     /// elapses or the log ends first.
-    pub fn find(&self, count: usize, patience: Duration, fits: impl Fn(&str) -> bool) -> Result<String> {
+    pub fn wait_for_matching(&self, count: usize, patience: Duration, fits: impl Fn(&str) -> bool) -> Result<String> {
         let nth = |text: &str| text.lines().filter(|line| fits(line)).nth(count.saturating_sub(1)).map(str::to_owned);
         let mut found = None;
         self.state.wait_until(patience, |state| {
@@ -101,7 +101,7 @@ impl Log {
     ///
     /// Panics if there are fewer lines within [`DEADLINE`].
     pub fn wait_for_count(&self, words: &str, count: usize) -> String {
-        let found = self.find(count, DEADLINE, |line| line.contains(words));
+        let found = self.wait_for_matching(count, DEADLINE, |line| line.contains(words));
         found.unwrap_or_else(|error| panic!("waited for {count} times {words:?}: {error}"))
     }
 }
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn lines_are_waited_for_and_counted() {
         let (reader, mut writer) = std::io::pipe().unwrap();
-        let log = Log::follow(reader);
+        let log = ProgramLog::follow(reader);
         let waiting = std::thread::spawn({
             let log = log.clone();
             move || log.wait_for_count("two", 2)
@@ -126,7 +126,7 @@ mod tests {
         drop(writer);
         log.wait_for_end();
         assert_eq!(log.tail(2), "and two more\nthree");
-        let error = log.find(1, DEADLINE, |line| line == "four").unwrap_err();
+        let error = log.wait_for_matching(1, DEADLINE, |line| line == "four").unwrap_err();
         assert!(error.to_string().contains("not it"), "{error}");
     }
 }

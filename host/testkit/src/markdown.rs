@@ -2,7 +2,7 @@
 
 /// A fenced code block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Block {
+pub struct CodeBlock {
     /// The line number of the opening fence, starting at 1.
     pub line: usize,
     /// The words after the opening fence, separated by commas and spaces: the language, then
@@ -12,7 +12,7 @@ pub struct Block {
     pub text: String,
 }
 
-impl Block {
+impl CodeBlock {
     /// Returns the language, or an empty string if the block declares none.
     pub fn language(&self) -> &str {
         self.labels.first().map_or("", String::as_str)
@@ -20,21 +20,21 @@ impl Block {
 }
 
 /// Returns all fenced code blocks of a page. As in Markdown, an unclosed block ends with the page.
-pub fn blocks(page: &str) -> Vec<Block> {
+pub fn code_blocks(page: &str) -> Vec<CodeBlock> {
     let mut blocks = Vec::new();
-    let mut open: Option<(Fence, Block)> = None;
+    let mut open: Option<(CodeFence, CodeBlock)> = None;
     for (index, line) in page.lines().enumerate() {
         match open.take() {
             Some((fence, block)) if fence.is_closed_by(line) => blocks.push(block),
             Some((fence, mut block)) => {
-                block.text.push_str(fence.unindented(line));
+                block.text.push_str(fence.strip_indent(line));
                 block.text.push('\n');
                 open = Some((fence, block));
             }
             None => {
-                open = Fence::opened_by(line).map(|(fence, info)| {
+                open = CodeFence::parse_opening(line).map(|(fence, info)| {
                     let labels = info.split([',', ' ', '\t']).filter(|label| !label.is_empty()).map(str::to_owned);
-                    (fence, Block { line: index + 1, labels: labels.collect(), text: String::new() })
+                    (fence, CodeBlock { line: index + 1, labels: labels.collect(), text: String::new() })
                 });
             }
         }
@@ -44,24 +44,25 @@ pub fn blocks(page: &str) -> Vec<Block> {
 }
 
 /// The opening fence of a code block. The closing fence is at least as long.
-struct Fence {
+struct CodeFence {
     mark: char,
     length: usize,
     indent: usize,
 }
 
-impl Fence {
-    fn opened_by(line: &str) -> Option<(Self, &str)> {
-        let (indent, mark, length, info) = parts(line)?;
+impl CodeFence {
+    fn parse_opening(line: &str) -> Option<(Self, &str)> {
+        let (indent, mark, length, info) = parse_fence(line)?;
         // Backticks in the rest of the line make it inline code.
         (!(mark == '`' && info.contains('`'))).then_some((Self { mark, length, indent }, info))
     }
 
     fn is_closed_by(&self, line: &str) -> bool {
-        parts(line).is_some_and(|(_, mark, length, info)| mark == self.mark && length >= self.length && info.is_empty())
+        parse_fence(line)
+            .is_some_and(|(_, mark, length, info)| mark == self.mark && length >= self.length && info.is_empty())
     }
 
-    fn unindented<'a>(&self, line: &'a str) -> &'a str {
+    fn strip_indent<'a>(&self, line: &'a str) -> &'a str {
         let spaces = line.len() - line.trim_start_matches(' ').len();
         line.get(spaces.min(self.indent)..).unwrap_or_default()
     }
@@ -69,7 +70,7 @@ impl Fence {
 
 /// Parses a fence. Returns the indentation, the fence character, the number of fence characters and
 /// the rest of the line.
-fn parts(line: &str) -> Option<(usize, char, usize, &str)> {
+fn parse_fence(line: &str) -> Option<(usize, char, usize, &str)> {
     let bare = line.trim_start_matches(' ');
     let mark = bare.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
     let info = bare.trim_start_matches(mark);
@@ -82,7 +83,7 @@ mod tests {
     use super::*;
 
     fn found(page: &str) -> Vec<(usize, String, String)> {
-        blocks(page).into_iter().map(|block| (block.line, block.labels.join("+"), block.text)).collect()
+        code_blocks(page).into_iter().map(|block| (block.line, block.labels.join("+"), block.text)).collect()
     }
 
     #[test]
@@ -90,7 +91,7 @@ mod tests {
         let page = "# A\n\n```toml\na = 1\n\nb = 2\n```\nText ```not a block``` here.\n\n~~~rust,ignore should_panic\nx\n~~~\n";
         let expected = [(3, "toml", "a = 1\n\nb = 2\n"), (10, "rust+ignore+should_panic", "x\n")];
         assert_eq!(found(page), expected.map(|(line, labels, text)| (line, labels.to_owned(), text.to_owned())));
-        assert_eq!(blocks(page)[1].language(), "rust");
+        assert_eq!(code_blocks(page)[1].language(), "rust");
     }
 
     #[test]

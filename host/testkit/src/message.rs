@@ -8,32 +8,32 @@ use serde_json::{Value, json};
 
 /// A message from the server, with the time of its arrival.
 #[derive(Clone, Debug)]
-pub struct Arrived<T> {
+pub struct TimedMessage<T> {
     /// The message.
-    pub what: T,
+    pub message: T,
     /// The time at which the line was read.
-    pub at: Instant,
+    pub received_at: Instant,
 }
 
 /// The result of a request, or the JSON-RPC error.
-pub type Answer = Result<Value, Refusal>;
+pub type RequestResult = Result<Value, RpcError>;
 
 /// A JSON-RPC error.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct RpcError {
     /// The error code.
     pub code: i64,
     /// The error message.
     pub message: String,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for RpcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.code, self.message)
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for RpcError {}
 
 /// Builds a request.
 pub fn request(id: impl Into<Value>, method: &str, params: &Value) -> Value {
@@ -46,14 +46,14 @@ pub fn notification(method: &str, params: &Value) -> Value {
 }
 
 /// Builds the parameters of `initialize`, for a client without capabilities.
-pub fn hello(revision: &str) -> Value {
+pub fn initialize_params(revision: &str) -> Value {
     let client = json!({"name": "toolbay-testkit", "version": env!("CARGO_PKG_VERSION")});
     json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": client})
 }
 
 /// Builds a request of a stateless revision. Adds the required members to `_meta` unless `params`
 /// already contains them.
-pub fn stateless(revision: &str, id: impl Into<Value>, method: &str, mut params: Value) -> Value {
+pub fn stateless_request(revision: &str, id: impl Into<Value>, method: &str, mut params: Value) -> Value {
     let stated = [("protocolVersion", json!(revision)), ("clientCapabilities", json!({}))];
     if let Some(params) = params.as_object_mut() {
         let meta = params.entry("_meta").or_insert(Value::Null);
@@ -70,7 +70,7 @@ pub fn stateless(revision: &str, id: impl Into<Value>, method: &str, mut params:
 }
 
 /// Builds the parameters of a tool call. `progress` is the progress token, if any.
-pub fn call(tool: &str, arguments: &Value, progress: Option<u64>) -> Value {
+pub fn call_params(tool: &str, arguments: &Value, progress: Option<u64>) -> Value {
     match progress {
         Some(token) => json!({"name": tool, "arguments": arguments, "_meta": {"progressToken": token}}),
         None => json!({"name": tool, "arguments": arguments}),
@@ -79,7 +79,7 @@ pub fn call(tool: &str, arguments: &Value, progress: Option<u64>) -> Value {
 
 /// Parses a line from the server, which is a message or a batch. An error contains the line and the
 /// problem.
-pub fn read(line: &[u8]) -> Result<Value> {
+pub fn parse_line(line: &[u8]) -> Result<Value> {
     let shown = || String::from_utf8_lossy(line);
     let message: Value =
         serde_json::from_slice(line).map_err(|error| anyhow::anyhow!("a line is not JSON ({error}): {}", shown()))?;
@@ -96,19 +96,19 @@ pub fn read(line: &[u8]) -> Result<Value> {
 }
 
 /// Parses a response. Fails if the message is not a response.
-pub fn answer(mut message: Value) -> Result<Answer> {
+pub fn parse_response(mut message: Value) -> Result<RequestResult> {
     if let Some(result) = message.get_mut("result") {
         return Ok(Ok(result.take()));
     }
     let error = message.get("error").with_context(|| format!("neither a result nor an error: {message}"))?;
     let code = error.get("code").and_then(Value::as_i64).unwrap_or_default();
     let message = error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
-    Ok(Err(Refusal { code, message }))
+    Ok(Err(RpcError { code, message }))
 }
 
 /// Returns all tools, from all pages. `list` sends `tools/list` with the given parameters and
 /// returns the result.
-pub fn pages(mut list: impl FnMut(Value) -> Result<Value>) -> Result<Vec<Value>> {
+pub fn list_all_tools(mut list: impl FnMut(Value) -> Result<Value>) -> Result<Vec<Value>> {
     let (mut tools, mut params) = (Vec::new(), json!({}));
     loop {
         let mut page = list(params)?;
@@ -122,12 +122,12 @@ pub fn pages(mut list: impl FnMut(Value) -> Result<Value>) -> Result<Vec<Value>>
 }
 
 /// Returns the names of tools.
-pub fn names(tools: &[Value]) -> Vec<String> {
+pub fn tool_names(tools: &[Value]) -> Vec<String> {
     tools.iter().filter_map(|tool| Some(tool.get("name")?.as_str()?.to_owned())).collect()
 }
 
 /// Returns the text blocks of a result, joined with line feeds.
-pub fn text(result: &Value) -> String {
+pub fn result_text(result: &Value) -> String {
     let blocks = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
     texts.collect::<Vec<_>>().join("\n")
@@ -149,9 +149,9 @@ pub fn error_kind(result: &Value) -> Option<&str> {
 /// # Panics
 ///
 /// Panics if the result does not report a failure.
-pub fn failure(result: &Value) -> (String, String) {
+pub fn error_kind_and_text(result: &Value) -> (String, String) {
     assert!(is_error(result), "the call did not fail: {result}");
-    (error_kind(result).unwrap_or("none").to_owned(), text(result))
+    (error_kind(result).unwrap_or("none").to_owned(), result_text(result))
 }
 
 #[cfg(test)]
@@ -167,7 +167,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#,
             r#"[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":2,"result":{}}]"#,
         ] {
-            read(good.as_bytes()).unwrap();
+            parse_line(good.as_bytes()).unwrap();
         }
         for bad in [
             "hello",
@@ -176,35 +176,36 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":"roots/list","result":{}}"#,
             r#"[{"jsonrpc":"2.0","id":1,"result":{}},7]"#,
         ] {
-            let error = read(bad.as_bytes()).unwrap_err().to_string();
+            let error = parse_line(bad.as_bytes()).unwrap_err().to_string();
             assert!(error.contains(bad), "{error}");
         }
-        assert!(read(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"\xff\"}").is_err(), "not UTF-8");
+        assert!(parse_line(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"\xff\"}").is_err(), "not UTF-8");
     }
 
     #[test]
     fn a_stateless_request_adds_what_its_parameters_do_not_state() {
         let key = "io.modelcontextprotocol/protocolVersion";
-        let message = stateless("2026-07-28", 1, "ping", json!({}));
+        let message = stateless_request("2026-07-28", 1, "ping", json!({}));
         assert_eq!(message["params"]["_meta"][key], "2026-07-28");
-        let message = stateless("2026-07-28", 1, "ping", json!({"_meta": {key: "1999-01-01"}, "a": 1}));
+        let message = stateless_request("2026-07-28", 1, "ping", json!({"_meta": {key: "1999-01-01"}, "a": 1}));
         assert_eq!((&message["params"]["_meta"][key], &message["params"]["a"]), (&json!("1999-01-01"), &json!(1)));
     }
 
     #[test]
     fn responses_are_results_or_errors() {
-        assert_eq!(answer(json!({"id": 1, "result": {"a": 1}})).unwrap(), Ok(json!({"a": 1})));
-        let refusal = answer(json!({"id": 1, "error": {"code": -32602, "message": "no"}})).unwrap().unwrap_err();
+        assert_eq!(parse_response(json!({"id": 1, "result": {"a": 1}})).unwrap(), Ok(json!({"a": 1})));
+        let refusal =
+            parse_response(json!({"id": 1, "error": {"code": -32602, "message": "no"}})).unwrap().unwrap_err();
         assert_eq!(refusal.to_string(), "-32602 no");
-        assert!(answer(json!({"id": 1})).is_err());
+        assert!(parse_response(json!({"id": 1})).is_err());
     }
 
     #[test]
     fn a_failed_result_has_a_kind_and_a_text() {
         let content = json!([{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}]);
         let result = json!({"isError": true, "content": content, "_meta": {"dev.toolbay/error": "fuel"}});
-        assert_eq!(failure(&result), ("fuel".to_owned(), "a\nb".to_owned()));
-        assert_eq!(failure(&json!({"isError": true})).0, "none");
+        assert_eq!(error_kind_and_text(&result), ("fuel".to_owned(), "a\nb".to_owned()));
+        assert_eq!(error_kind_and_text(&json!({"isError": true})).0, "none");
         assert!(!is_error(&json!({"content": []})));
     }
 }

@@ -34,46 +34,46 @@ use crate::{DEADLINE, read_request};
 
 /// The behavior of the collector after it has read a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Manner {
+pub enum CollectorBehavior {
     /// Accepts the request and stores the data.
-    Take,
+    Accept,
     /// Accepts the request, stores the data, and responds with this body.
-    Say(Vec<u8>),
+    AcceptWithBody(Vec<u8>),
     /// Responds with this status code and these header lines. Does not store the data.
-    Refuse(u16, String),
+    Reject(u16, String),
     /// Never responds.
     Ignore,
     /// Closes the connection without a response.
     Close,
     /// Writes these bytes instead of an HTTP response, and closes the connection.
-    Write(Vec<u8>),
+    WriteRaw(Vec<u8>),
     /// Accepts the request, stores the data, and responds with an endless body.
-    Flood,
+    EndlessBody,
 }
 
 /// A running collector.
 #[derive(Debug)]
-pub struct Collector {
+pub struct OtlpCollector {
     /// The address on which the collector listens.
     pub address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<SharedCollector>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
+struct SharedCollector {
+    state: Mutex<CollectorState>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
-struct State {
-    manner: Manner,
-    received: Received,
+struct CollectorState {
+    behavior: CollectorBehavior,
+    received: ReceivedTelemetry,
 }
 
 /// The data that the collector has received so far.
 #[derive(Clone, Debug, Default)]
-pub struct Received {
+pub struct ReceivedTelemetry {
     /// The head and the body of each request, including requests that were not accepted.
     pub requests: Vec<(String, Vec<u8>)>,
     /// The accepted spans.
@@ -83,33 +83,33 @@ pub struct Received {
     /// The metrics of the newest accepted export request.
     pub metrics: Vec<Metric>,
     /// Number of accepted export requests with metrics.
-    pub reports: usize,
+    pub metric_reports: usize,
     /// The attributes of the resource.
     pub resource: BTreeMap<String, String>,
     /// Descriptions of the problems with the requests.
     pub faults: Vec<String>,
 }
 
-impl Collector {
+impl OtlpCollector {
     /// Starts a collector on a free port that accepts every request.
     pub fn start() -> Self {
-        Self::on(TcpListener::bind("127.0.0.1:0").unwrap(), Manner::Take)
+        Self::with_listener(TcpListener::bind("127.0.0.1:0").unwrap(), CollectorBehavior::Accept)
     }
 
     /// Starts a collector on a free port with this behavior.
-    pub fn with(manner: Manner) -> Self {
-        Self::on(TcpListener::bind("127.0.0.1:0").unwrap(), manner)
+    pub fn with_behavior(manner: CollectorBehavior) -> Self {
+        Self::with_listener(TcpListener::bind("127.0.0.1:0").unwrap(), manner)
     }
 
     /// Starts a collector on `listener` with this behavior.
-    pub fn on(listener: TcpListener, manner: Manner) -> Self {
-        let state = State { manner, received: Received::default() };
-        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+    pub fn with_listener(listener: TcpListener, manner: CollectorBehavior) -> Self {
+        let state = CollectorState { behavior: manner, received: ReceivedTelemetry::default() };
+        let shared = Arc::new(SharedCollector { state: Mutex::new(state), changed: Condvar::new() });
         let (address, serving) = (listener.local_addr().unwrap(), Arc::clone(&shared));
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let serving = Arc::clone(&serving);
-                thread::spawn(move || drop(serving.serve(stream)));
+                thread::spawn(move || drop(serving.serve_connection(stream)));
             }
         });
         Self { address, shared }
@@ -121,8 +121,8 @@ impl Collector {
     }
 
     /// Changes the behavior for the following requests.
-    pub fn behave(&self, manner: Manner) {
-        self.shared.state().manner = manner;
+    pub fn set_behavior(&self, manner: CollectorBehavior) {
+        self.shared.state().behavior = manner;
     }
 
     /// Returns the data that was received so far.
@@ -130,7 +130,7 @@ impl Collector {
     /// # Panics
     ///
     /// Panics if a request was invalid.
-    pub fn received(&self) -> Received {
+    pub fn received(&self) -> ReceivedTelemetry {
         let received = self.shared.state().received.clone();
         assert!(received.faults.is_empty(), "{:#?}", received.faults);
         received
@@ -141,7 +141,7 @@ impl Collector {
     /// # Panics
     ///
     /// Panics if that takes longer than [`DEADLINE`], or if a request was invalid.
-    pub fn until(&self, what: &str, wanted: impl Fn(&Received) -> bool) -> Received {
+    pub fn wait_until(&self, what: &str, wanted: impl Fn(&ReceivedTelemetry) -> bool) -> ReceivedTelemetry {
         let begun = Instant::now();
         let mut state = self.shared.state();
         while !wanted(&state.received) {
@@ -155,39 +155,42 @@ impl Collector {
     }
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl SharedCollector {
+    fn state(&self) -> MutexGuard<'_, CollectorState> {
         self.state.lock().unwrap()
     }
 
     /// Handles the requests of one connection.
-    fn serve(&self, mut stream: TcpStream) -> std::io::Result<()> {
+    fn serve_connection(&self, mut stream: TcpStream) -> std::io::Result<()> {
         let mut reader = BufReader::new(stream.try_clone()?);
         while let Some((head, body)) = read_request(&mut reader)? {
             let manner = {
                 let mut state = self.state();
-                let manner = state.manner.clone();
-                if matches!(manner, Manner::Take | Manner::Say(_) | Manner::Flood) {
-                    state.received.take(&head, &body);
+                let manner = state.behavior.clone();
+                if matches!(
+                    manner,
+                    CollectorBehavior::Accept | CollectorBehavior::AcceptWithBody(_) | CollectorBehavior::EndlessBody
+                ) {
+                    state.received.decode_request(&head, &body);
                 }
                 state.received.requests.push((head, body));
                 manner
             };
             self.changed.notify_all();
             match manner {
-                Manner::Take => stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")?,
-                Manner::Say(body) => {
+                CollectorBehavior::Accept => stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")?,
+                CollectorBehavior::AcceptWithBody(body) => {
                     write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len())?;
                     stream.write_all(&body)?;
                 }
-                Manner::Refuse(status, fields) => {
+                CollectorBehavior::Reject(status, fields) => {
                     write!(stream, "HTTP/1.1 {status} No\r\n{fields}Content-Length: 0\r\n\r\n")?;
                 }
                 // The connection ends when the peer closes it.
-                Manner::Ignore => {}
-                Manner::Close => return Ok(()),
-                Manner::Write(bytes) => return stream.write_all(&bytes),
-                Manner::Flood => {
+                CollectorBehavior::Ignore => {}
+                CollectorBehavior::Close => return Ok(()),
+                CollectorBehavior::WriteRaw(bytes) => return stream.write_all(&bytes),
+                CollectorBehavior::EndlessBody => {
                     stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n")?;
                     loop {
                         stream.write_all(&[b'x'; 4096])?;
@@ -200,12 +203,12 @@ impl Shared {
 }
 
 /// A sample of a metric: its name, its labels and its value.
-type Sample = (String, Vec<(String, String)>, String);
+type MetricSample = (String, Vec<(String, String)>, String);
 
-impl Received {
+impl ReceivedTelemetry {
     /// Returns the counters and gauges of the newest export request, with the names that Prometheus
     /// uses.
-    pub fn numbers(&self) -> Vec<Sample> {
+    pub fn metric_samples(&self) -> Vec<MetricSample> {
         let points = self.metrics.iter().flat_map(|metric| match &metric.data {
             Some(Data::Sum(sum)) => {
                 sum.data_points.iter().map(|point| (format!("{}_total", metric.name), point)).collect()
@@ -213,7 +216,7 @@ impl Received {
             Some(Data::Gauge(gauge)) => gauge.data_points.iter().map(|point| (metric.name.clone(), point)).collect(),
             _ => Vec::new(),
         });
-        let labels = |pairs: &[KeyValue]| pairs.iter().map(|pair| (pair.key.clone(), attribute(pair))).collect();
+        let labels = |pairs: &[KeyValue]| pairs.iter().map(|pair| (pair.key.clone(), attribute_text(pair))).collect();
         let value = |value: Option<Number>| match value {
             Some(Number::AsInt(whole)) => whole.to_string(),
             Some(Number::AsDouble(real)) => format!("{real:?}"),
@@ -223,7 +226,7 @@ impl Received {
     }
 
     /// Decodes a request, validates it and stores its data.
-    fn take(&mut self, head: &str, body: &[u8]) {
+    fn decode_request(&mut self, head: &str, body: &[u8]) {
         let lower = head.to_ascii_lowercase();
         let first = head.lines().next().unwrap_or_default();
         if !lower.contains("content-type: application/x-protobuf\r\n") {
@@ -234,7 +237,7 @@ impl Received {
             Some("traces") => ExportTraceServiceRequest::decode(body).map(|request| {
                 let of_resource = request.resource_spans.into_iter().next().unwrap_or_default();
                 for span in of_resource.scope_spans.into_iter().flat_map(|scoped| scoped.spans) {
-                    self.faults.extend(check::span(&span));
+                    self.faults.extend(check::check_span(&span));
                     self.spans.push(span);
                 }
                 of_resource.resource
@@ -242,7 +245,7 @@ impl Received {
             Some("logs") => ExportLogsServiceRequest::decode(body).map(|request| {
                 let of_resource = request.resource_logs.into_iter().next().unwrap_or_default();
                 for record in of_resource.scope_logs.into_iter().flat_map(|scoped| scoped.log_records) {
-                    self.faults.extend(check::record(&record));
+                    self.faults.extend(check::check_log_record(&record));
                     self.logs.push(record);
                 }
                 of_resource.resource
@@ -250,8 +253,8 @@ impl Received {
             Some("metrics") => ExportMetricsServiceRequest::decode(body).map(|request| {
                 let of_resource = request.resource_metrics.into_iter().next().unwrap_or_default();
                 self.metrics = of_resource.scope_metrics.into_iter().flat_map(|scoped| scoped.metrics).collect();
-                self.reports += 1;
-                self.faults.extend(self.metrics.iter().flat_map(check::metric));
+                self.metric_reports += 1;
+                self.faults.extend(self.metrics.iter().flat_map(check::check_metric));
                 of_resource.resource
             }),
             _ => {
@@ -260,19 +263,19 @@ impl Received {
             }
         };
         match resource {
-            Ok(resource) => self.resource = attributes(&resource.unwrap_or_default().attributes),
+            Ok(resource) => self.resource = attribute_map(&resource.unwrap_or_default().attributes),
             Err(error) => self.faults.push(format!("{path}: {error}")),
         }
     }
 }
 
 /// Returns the values of attributes as text, by their names.
-pub fn attributes(pairs: &[KeyValue]) -> BTreeMap<String, String> {
-    pairs.iter().map(|pair| (pair.key.clone(), attribute(pair))).collect()
+pub fn attribute_map(pairs: &[KeyValue]) -> BTreeMap<String, String> {
+    pairs.iter().map(|pair| (pair.key.clone(), attribute_text(pair))).collect()
 }
 
 /// Returns the value of an attribute as text.
-pub fn attribute(pair: &KeyValue) -> String {
+pub fn attribute_text(pair: &KeyValue) -> String {
     match pair.value.as_ref().and_then(|value| value.value.as_ref()) {
         Some(Value::StringValue(text)) => text.clone(),
         Some(Value::BoolValue(flag)) => flag.to_string(),

@@ -9,40 +9,40 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::signal::Signal;
+use crate::observable_value::ObservableValue;
 
 /// An event of an output stream.
 #[derive(Clone, Copy, Debug)]
-pub enum Heard<'a> {
+pub enum StreamEvent<'a> {
     /// A line without its line terminator, and the time at which it was read.
     Line(&'a [u8], Instant),
     /// The stream cannot be read any further. The end of the stream follows.
-    Broken(&'a std::io::Error),
+    ReadError(&'a std::io::Error),
     /// The stream has ended. No further event follows.
     End,
 }
 
 /// A running program. Dropping it kills the program unless it has exited.
 #[derive(Debug)]
-pub struct Process {
+pub struct ProgramProcess {
     /// The time at which the program was started.
-    pub started: Instant,
+    pub start_time: Instant,
     child: Child,
     /// The standard input, or `None` if it was closed or is used by another writer.
     input: Mutex<Option<ChildStdin>>,
     /// True if the standard output has ended.
-    silent: Arc<Signal<bool>>,
+    output_ended: Arc<ObservableValue<bool>>,
     readers: Vec<JoinHandle<()>>,
 }
 
-impl Process {
+impl ProgramProcess {
     /// Starts a command. Reads standard output and standard error on a separate thread each, which
     /// passes the events to `output` and `errors`. Standard input is a pipe only if `command`
     /// configures it so.
     pub fn start(
         command: &mut Command,
-        mut output: impl FnMut(Heard<'_>) + Send + 'static,
-        errors: impl FnMut(Heard<'_>) + Send + 'static,
+        mut output: impl FnMut(StreamEvent<'_>) + Send + 'static,
+        errors: impl FnMut(StreamEvent<'_>) + Send + 'static,
     ) -> Result<Self> {
         let started = Instant::now();
         let spawned = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
@@ -50,16 +50,16 @@ impl Process {
         let stdout = child.stdout.take().context("no standard output")?;
         let stderr = child.stderr.take().context("no standard error")?;
         let input = Mutex::new(child.stdin.take());
-        let silent = Arc::new(Signal::new(false));
+        let silent = Arc::new(ObservableValue::new(false));
         let ended = Arc::clone(&silent);
-        let until_silent = move |heard: Heard<'_>| {
+        let until_silent = move |heard: StreamEvent<'_>| {
             output(heard);
-            if let Heard::End = heard {
+            if let StreamEvent::End = heard {
                 ended.update(|silent| *silent = true);
             }
         };
-        let readers = vec![listen(stdout, until_silent), listen(stderr, errors)];
-        Ok(Self { started, child, input, silent, readers })
+        let readers = vec![read_lines(stdout, until_silent), read_lines(stderr, errors)];
+        Ok(Self { start_time: started, child, input, output_ended: silent, readers })
     }
 
     /// Returns the process id.
@@ -89,14 +89,14 @@ impl Process {
     }
 
     /// Returns the standard input to the process after [`take_input`](Self::take_input).
-    pub fn give_input(&self, input: ChildStdin) {
+    pub fn restore_input(&self, input: ChildStdin) {
         *self.input() = Some(input);
     }
 
     /// Waits until the program has exited and all of its output has been read. If that takes longer
     /// than `patience`, the program is killed, which is an error.
-    pub fn wait(&mut self, patience: Duration) -> Result<ExitStatus> {
-        let ended = self.silent.wait_until(patience, |silent| *silent);
+    pub fn wait_for_exit(&mut self, patience: Duration) -> Result<ExitStatus> {
+        let ended = self.output_ended.wait_until(patience, |silent| *silent);
         if !ended {
             drop(self.child.kill());
         }
@@ -112,13 +112,13 @@ impl Process {
     }
 
     /// Sends SIGTERM to the program. Does not wait.
-    pub fn ask_to_end(&self) -> Result<()> {
+    pub fn terminate(&self) -> Result<()> {
         let sent = Command::new("kill").arg(self.pid().to_string()).status().context("failed to start kill")?;
         if sent.success() { Ok(()) } else { bail!("the program has ended already") }
     }
 
     /// Returns whether the program has exited. Does not wait.
-    pub fn has_ended(&mut self) -> Result<bool> {
+    pub fn has_exited(&mut self) -> Result<bool> {
         Ok(self.child.try_wait().context("failed to check whether the program has ended")?.is_some())
     }
 
@@ -134,7 +134,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for ProgramProcess {
     fn drop(&mut self) {
         // Both calls have no effect if the program has exited.
         drop(self.child.kill());
@@ -143,9 +143,9 @@ impl Drop for Process {
 }
 
 /// Reads a stream on a separate thread and passes its events to `hear`.
-pub(crate) fn listen(
+pub(crate) fn read_lines(
     stream: impl Read + Send + 'static,
-    mut hear: impl FnMut(Heard<'_>) + Send + 'static,
+    mut hear: impl FnMut(StreamEvent<'_>) + Send + 'static,
 ) -> JoinHandle<()> {
     thread::spawn(move || {
         let mut stream = BufReader::with_capacity(256 << 10, stream);
@@ -153,14 +153,14 @@ pub(crate) fn listen(
         loop {
             line.clear();
             match stream.read_until(b'\n', &mut line) {
-                Ok(0) => return hear(Heard::End),
+                Ok(0) => return hear(StreamEvent::End),
                 Ok(_) => {
                     let bare = line.strip_suffix(b"\n").unwrap_or(&line);
-                    hear(Heard::Line(bare.strip_suffix(b"\r").unwrap_or(bare), Instant::now()));
+                    hear(StreamEvent::Line(bare.strip_suffix(b"\r").unwrap_or(bare), Instant::now()));
                 }
                 Err(error) => {
-                    hear(Heard::Broken(&error));
-                    return hear(Heard::End);
+                    hear(StreamEvent::ReadError(&error));
+                    return hear(StreamEvent::End);
                 }
             }
         }
@@ -174,16 +174,16 @@ mod tests {
     use super::*;
 
     /// Runs a shell script and returns the lines of its output.
-    fn script(script: &str) -> (Process, Receiver<String>) {
+    fn script(script: &str) -> (ProgramProcess, Receiver<String>) {
         let (sender, lines) = channel();
         let mut command = Command::new("sh");
         command.args(["-c", script]).stdin(Stdio::piped());
-        let hear = move |heard: Heard<'_>| {
-            if let Heard::Line(line, _) = heard {
+        let hear = move |heard: StreamEvent<'_>| {
+            if let StreamEvent::Line(line, _) = heard {
                 sender.send(String::from_utf8_lossy(line).into_owned()).unwrap();
             }
         };
-        (Process::start(&mut command, hear, |_| ()).unwrap(), lines)
+        (ProgramProcess::start(&mut command, hear, |_| ()).unwrap(), lines)
     }
 
     #[test]
@@ -192,7 +192,7 @@ mod tests {
         process.write(b"one\ntwo\n").unwrap();
         assert_eq!((lines.recv().unwrap(), lines.recv().unwrap()), ("got one".to_owned(), "got two".to_owned()));
         process.close_input();
-        assert_eq!(process.wait(crate::DEADLINE).unwrap().code(), Some(3));
+        assert_eq!(process.wait_for_exit(crate::DEADLINE).unwrap().code(), Some(3));
         assert_eq!(lines.try_recv().unwrap(), "last");
         assert!(process.write_line("more").is_err());
     }
@@ -200,14 +200,14 @@ mod tests {
     #[test]
     fn a_program_that_does_not_end_in_time_is_killed() {
         let (mut process, _lines) = script("cat");
-        let error = process.wait(Duration::from_millis(10)).unwrap_err();
+        let error = process.wait_for_exit(Duration::from_millis(10)).unwrap_err();
         assert_eq!(error.to_string(), "the program did not end within 0 s");
-        assert!(process.has_ended().unwrap());
+        assert!(process.has_exited().unwrap());
     }
 
     #[test]
     fn an_error_names_a_missing_program() {
-        let error = Process::start(&mut Command::new("/nowhere/no-such-program"), |_| (), |_| ()).unwrap_err();
+        let error = ProgramProcess::start(&mut Command::new("/nowhere/no-such-program"), |_| (), |_| ()).unwrap_err();
         assert_eq!(error.to_string(), "failed to start /nowhere/no-such-program");
     }
 }

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 /// The server executable and the home folder of its servers, which contains the compile cache.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct ServerProgram {
     path: PathBuf,
     home: Option<PathBuf>,
 }
 
-impl Program {
+impl ServerProgram {
     /// Creates a program for the executable at `path`. Each [folder](crate::Folder) is the home of
     /// its servers, so servers in different folders do not share a compile cache.
     pub fn new(path: impl Into<PathBuf>) -> Self {
@@ -33,7 +33,7 @@ impl Program {
     }
 
     /// Returns the home folder of servers whose working folder is `root`.
-    pub(crate) fn home(&self, root: &Path) -> PathBuf {
+    pub(crate) fn home_for(&self, root: &Path) -> PathBuf {
         self.home.clone().unwrap_or_else(|| root.to_owned())
     }
 }

@@ -10,35 +10,35 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockAddr, Socket as Raw, Type};
 
-pub use self::reply::Reply;
+pub use self::reply::HttpReply;
 
 /// Maximum size of one read, in bytes.
-const PIECE: usize = 64 << 10;
+const READ_BUFFER_BYTES: usize = 64 << 10;
 
 /// A connection and the received bytes that have not been parsed as a reply.
 #[derive(Debug)]
-pub struct Socket {
+pub struct ClientSocket {
     stream: TcpStream,
-    arrived: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
 /// The reason why no more data can be received or sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum ConnectionEnd {
     /// The server closed the connection.
     Closed,
     /// The server reset the connection, or the connection could not be established.
-    Broken(ErrorKind),
+    ConnectionFailed(ErrorKind),
     /// The timeout of the caller elapsed.
-    Silent,
+    TimedOut,
     /// The received bytes are not HTTP. The text is the reason.
-    Garbled(String),
+    InvalidHttp(String),
 }
 
-impl Socket {
+impl ClientSocket {
     /// Connects to `server` from `address`, which must be an address of this machine. Each read and
     /// write waits for at most `patience`.
-    pub fn connect(server: SocketAddr, address: IpAddr, patience: Duration) -> Result<Self, Ended> {
+    pub fn connect(server: SocketAddr, address: IpAddr, patience: Duration) -> Result<Self, ConnectionEnd> {
         let connect = || -> io::Result<TcpStream> {
             let socket = Raw::new(Domain::for_address(server), Type::STREAM, Some(Protocol::TCP))?;
             socket.bind(&SockAddr::from(SocketAddr::new(address, 0)))?;
@@ -49,46 +49,47 @@ impl Socket {
             stream.set_read_timeout(Some(patience))?;
             Ok(stream)
         };
-        Ok(Self { stream: connect().map_err(|error| Ended::of(&error))?, arrived: Vec::new() })
+        Ok(Self { stream: connect().map_err(|error| ConnectionEnd::from_io(&error))?, buffer: Vec::new() })
     }
 
     /// Sets the timeout of each read.
-    pub fn wait_for(&self, patience: Duration) -> Result<(), Ended> {
-        self.stream.set_read_timeout(Some(patience)).map_err(|error| Ended::of(&error))
+    pub fn set_read_timeout(&self, patience: Duration) -> Result<(), ConnectionEnd> {
+        self.stream.set_read_timeout(Some(patience)).map_err(|error| ConnectionEnd::from_io(&error))
     }
 
     /// Sends bytes.
-    pub fn send(&mut self, bytes: &[u8]) -> Result<(), Ended> {
-        self.stream.write_all(bytes).map_err(|error| Ended::of(&error))
+    pub fn send(&mut self, bytes: &[u8]) -> Result<(), ConnectionEnd> {
+        self.stream.write_all(bytes).map_err(|error| ConnectionEnd::from_io(&error))
     }
 
     /// Reads some bytes. Returns the number of received bytes that have not been parsed as a reply.
-    pub fn read(&mut self) -> Result<usize, Ended> {
-        let mut piece = vec![0; PIECE];
+    pub fn read(&mut self) -> Result<usize, ConnectionEnd> {
+        let mut piece = vec![0; READ_BUFFER_BYTES];
         loop {
             match self.stream.read(&mut piece) {
-                Ok(0) => return Err(Ended::Closed),
+                Ok(0) => return Err(ConnectionEnd::Closed),
                 Ok(count) => {
-                    self.arrived.extend_from_slice(piece.get(..count).unwrap_or_default());
-                    return Ok(self.arrived.len());
+                    self.buffer.extend_from_slice(piece.get(..count).unwrap_or_default());
+                    return Ok(self.buffer.len());
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(Ended::of(&error)),
+                Err(error) => return Err(ConnectionEnd::from_io(&error)),
             }
         }
     }
 
     /// Returns the next reply, if all of it has arrived. Skips informational replies (1xx).
     /// `to_head` is true if the request method was HEAD.
-    pub fn arrived(&mut self, to_head: bool) -> Result<Option<Reply>, Ended> {
+    pub fn take_reply(&mut self, to_head: bool) -> Result<Option<HttpReply>, ConnectionEnd> {
         loop {
-            let Some((reply, length)) = Reply::parse(&self.arrived, to_head).map_err(Ended::Garbled)? else {
+            let Some((reply, length)) = HttpReply::parse(&self.buffer, to_head).map_err(ConnectionEnd::InvalidHttp)?
+            else {
                 return Ok(None);
             };
-            if !reply.is_whole {
+            if !reply.is_complete {
                 return Ok(None);
             }
-            self.arrived.drain(..length);
+            self.buffer.drain(..length);
             if reply.status >= 200 {
                 return Ok(Some(reply));
             }
@@ -96,9 +97,9 @@ impl Socket {
     }
 
     /// Waits for the next complete reply.
-    pub fn reply(&mut self, to_head: bool) -> Result<Reply, Ended> {
+    pub fn wait_for_reply(&mut self, to_head: bool) -> Result<HttpReply, ConnectionEnd> {
         loop {
-            if let Some(reply) = self.arrived(to_head)? {
+            if let Some(reply) = self.take_reply(to_head)? {
                 return Ok(reply);
             }
             self.read()?;
@@ -107,13 +108,13 @@ impl Socket {
 
     /// Returns the received part of the next reply, such as a stream that has not ended or one that
     /// was cut off. Returns `None` if the head is not complete.
-    pub fn begun(&self) -> Result<Option<Reply>, Ended> {
-        Ok(Reply::parse(&self.arrived, false).map_err(Ended::Garbled)?.map(|(reply, _)| reply))
+    pub fn partial_reply(&self) -> Result<Option<HttpReply>, ConnectionEnd> {
+        Ok(HttpReply::parse(&self.buffer, false).map_err(ConnectionEnd::InvalidHttp)?.map(|(reply, _)| reply))
     }
 
     /// Closes the sending side.
-    pub fn finish(&self) -> Result<(), Ended> {
-        self.stream.shutdown(Shutdown::Write).map_err(|error| Ended::of(&error))
+    pub fn shutdown_write(&self) -> Result<(), ConnectionEnd> {
+        self.stream.shutdown(Shutdown::Write).map_err(|error| ConnectionEnd::from_io(&error))
     }
 
     /// Ends the connection with a reset.
@@ -124,27 +125,27 @@ impl Socket {
     }
 }
 
-impl Ended {
-    fn of(error: &io::Error) -> Self {
+impl ConnectionEnd {
+    fn from_io(error: &io::Error) -> Self {
         match error.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => Self::Silent,
-            kind => Self::Broken(kind),
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => Self::TimedOut,
+            kind => Self::ConnectionFailed(kind),
         }
     }
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for ConnectionEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Closed => f.write_str("the server closed the connection"),
-            Self::Broken(kind) => write!(f, "the connection broke: {kind}"),
-            Self::Silent => f.write_str("nothing happened in time"),
-            Self::Garbled(why) => write!(f, "what the server sent is not HTTP: {why}"),
+            Self::ConnectionFailed(kind) => write!(f, "the connection broke: {kind}"),
+            Self::TimedOut => f.write_str("nothing happened in time"),
+            Self::InvalidHttp(why) => write!(f, "what the server sent is not HTTP: {why}"),
         }
     }
 }
 
-impl std::error::Error for Ended {}
+impl std::error::Error for ConnectionEnd {}
 
 #[cfg(test)]
 mod tests {
@@ -154,10 +155,10 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_mins(1);
 
-    fn pair() -> (Socket, TcpStream, SocketAddr) {
+    fn pair() -> (ClientSocket, TcpStream, SocketAddr) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let server = listener.local_addr().unwrap();
-        let socket = Socket::connect(server, Ipv4Addr::new(127, 0, 0, 2).into(), PATIENCE).unwrap();
+        let socket = ClientSocket::connect(server, Ipv4Addr::new(127, 0, 0, 2).into(), PATIENCE).unwrap();
         let (stream, from) = listener.accept().unwrap();
         (socket, stream, from)
     }
@@ -172,30 +173,30 @@ mod tests {
         assert_eq!(&heard, b"hello");
         stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").unwrap();
         stream.write_all(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\nHTTP/1.1 200 OK\r\n\r\nfor ever").unwrap();
-        let first = socket.reply(false).unwrap();
+        let first = socket.wait_for_reply(false).unwrap();
         assert_eq!((first.status, first.body.as_slice()), (200, b"hi".as_slice()));
-        assert_eq!(socket.reply(false).unwrap().status, 202);
+        assert_eq!(socket.wait_for_reply(false).unwrap().status, 202);
         drop(stream);
-        assert_eq!(socket.reply(false).unwrap_err(), Ended::Closed);
-        let begun = socket.begun().unwrap().unwrap();
-        assert_eq!((begun.is_whole, begun.body.as_slice()), (false, b"for ever".as_slice()));
+        assert_eq!(socket.wait_for_reply(false).unwrap_err(), ConnectionEnd::Closed);
+        let begun = socket.partial_reply().unwrap().unwrap();
+        assert_eq!((begun.is_complete, begun.body.as_slice()), (false, b"for ever".as_slice()));
     }
 
     #[test]
     fn every_end_is_told_apart() {
         let (mut socket, mut stream, _) = pair();
-        socket.wait_for(Duration::from_millis(10)).unwrap();
-        assert_eq!(socket.reply(false).unwrap_err(), Ended::Silent);
-        socket.wait_for(PATIENCE).unwrap();
-        socket.finish().unwrap();
+        socket.set_read_timeout(Duration::from_millis(10)).unwrap();
+        assert_eq!(socket.wait_for_reply(false).unwrap_err(), ConnectionEnd::TimedOut);
+        socket.set_read_timeout(PATIENCE).unwrap();
+        socket.shutdown_write().unwrap();
         assert_eq!(stream.read(&mut [0]).unwrap(), 0);
         stream.write_all(b"no HTTP\r\n\r\n").unwrap();
-        assert!(matches!(socket.reply(false).unwrap_err(), Ended::Garbled(_)));
+        assert!(matches!(socket.wait_for_reply(false).unwrap_err(), ConnectionEnd::InvalidHttp(_)));
         let (socket, mut stream, server) = pair();
         socket.reset();
         assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
         drop(stream);
-        let refused = Socket::connect(SocketAddr::new(server.ip(), 1), Ipv4Addr::LOCALHOST.into(), PATIENCE);
-        assert!(matches!(refused.unwrap_err(), Ended::Broken(_)));
+        let refused = ClientSocket::connect(SocketAddr::new(server.ip(), 1), Ipv4Addr::LOCALHOST.into(), PATIENCE);
+        assert!(matches!(refused.unwrap_err(), ConnectionEnd::ConnectionFailed(_)));
     }
 }

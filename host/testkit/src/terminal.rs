@@ -9,12 +9,12 @@ use anyhow::Result;
 
 /// Text with a style.
 #[derive(Clone, Copy, Debug)]
-pub struct Marked<T> {
+pub struct StyledText<T> {
     style: Style,
     text: T,
 }
 
-impl<T: Display> Display for Marked<T> {
+impl<T: Display> Display for StyledText<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { style, text } = self;
         write!(f, "{style}{text}{style:#}")
@@ -22,28 +22,28 @@ impl<T: Display> Display for Marked<T> {
 }
 
 /// Styles a heading.
-pub fn bold<T: Display>(text: T) -> Marked<T> {
-    Marked { style: Style::new().bold(), text }
+pub fn bold<T: Display>(text: T) -> StyledText<T> {
+    StyledText { style: Style::new().bold(), text }
 }
 
 /// Styles less important text.
-pub fn dim<T: Display>(text: T) -> Marked<T> {
-    Marked { style: Style::new().dimmed(), text }
+pub fn dim<T: Display>(text: T) -> StyledText<T> {
+    StyledText { style: Style::new().dimmed(), text }
 }
 
 /// Styles a success.
-pub fn green<T: Display>(text: T) -> Marked<T> {
-    Marked { style: AnsiColor::Green.on_default(), text }
+pub fn green<T: Display>(text: T) -> StyledText<T> {
+    StyledText { style: AnsiColor::Green.on_default(), text }
 }
 
 /// Styles a failure.
-pub fn red<T: Display>(text: T) -> Marked<T> {
-    Marked { style: AnsiColor::Red.on_default().bold(), text }
+pub fn red<T: Display>(text: T) -> StyledText<T> {
+    StyledText { style: AnsiColor::Red.on_default().bold(), text }
 }
 
 /// Converts the result of a command-line program to its exit code. Prints an error.
 #[allow(clippy::print_stderr, reason = "programs that talk to the person who runs them end like this")]
-pub fn exit(done: Result<()>) -> ExitCode {
+pub fn exit_code(done: Result<()>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

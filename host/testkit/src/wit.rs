@@ -6,7 +6,7 @@ use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
 /// The template of every module, with a memory and an allocator that never frees.
-const MODULE: &str = r#"(module
+const MODULE_TEMPLATE: &str = r#"(module
     (memory (export "memory") PAGES)
     (global $next (mut i32) (i32.const 32768))
     (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
@@ -22,18 +22,18 @@ const MODULE: &str = r#"(module
 /// # Panics
 ///
 /// Panics if `wit` or `exports` is invalid or they do not match.
-pub fn component(wit: &str, exports: &str) -> Vec<u8> {
-    component_with_memory(wit, exports, 2)
+pub fn build_component(wit: &str, exports: &str) -> Vec<u8> {
+    build_component_with_memory(wit, exports, 2)
 }
 
-/// Like [`component`], with a memory of `pages` pages of 64 KiB. The allocator does not use the
+/// Like [`build_component`], with a memory of `pages` pages of 64 KiB. The allocator does not use the
 /// first half page, which is available to `exports`.
 ///
 /// # Panics
 ///
 /// Panics if `wit` or `exports` is invalid or they do not match.
-pub fn component_with_memory(wit: &str, exports: &str, pages: u32) -> Vec<u8> {
-    let module = MODULE.replace("PAGES", &pages.to_string()).replace("EXPORTS", exports);
+pub fn build_component_with_memory(wit: &str, exports: &str, pages: u32) -> Vec<u8> {
+    let module = MODULE_TEMPLATE.replace("PAGES", &pages.to_string()).replace("EXPORTS", exports);
     let mut module = wat::parse_str(module).unwrap();
     let mut resolve = Resolve::default();
     let package = resolve.push_str("test.wit", wit).unwrap_or_else(|error| panic!("{error:#}\n{wit}"));
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn a_world_with_one_function_becomes_a_component() {
         let wit = "package a:b; world w { export f: func() -> u32; }";
-        let component = super::component(wit, "(func (export \"f\") (result i32) (i32.const 7))");
+        let component = super::build_component(wit, "(func (export \"f\") (result i32) (i32.const 7))");
         assert!(component.starts_with(b"\0asm\x0d\0\x01\0"));
     }
 }

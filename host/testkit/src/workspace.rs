@@ -8,22 +8,22 @@ use serde_json::Value;
 use crate::command;
 
 /// The name of the crate with the server executable.
-pub const HOST: &str = "toolbay";
+pub const HOST_PACKAGE: &str = "toolbay";
 
 /// The cargo workspace of this repository.
 #[derive(Clone, Debug)]
-pub struct Workspace {
+pub struct CargoWorkspace {
     /// The folder that contains the workspace's `Cargo.toml`.
     pub root: PathBuf,
     /// Cargo's target folder.
     pub target: PathBuf,
     /// The crates of the workspace.
-    pub packages: Vec<Package>,
+    pub packages: Vec<WorkspacePackage>,
 }
 
 /// A crate of the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Package {
+pub struct WorkspacePackage {
     /// The crate's name.
     pub name: String,
     /// The folder that contains the crate's `Cargo.toml`, relative to the root.
@@ -37,7 +37,7 @@ pub fn root() -> &'static Path {
     folder.ancestors().nth(2).unwrap_or(folder)
 }
 
-impl Workspace {
+impl CargoWorkspace {
     /// Runs `cargo metadata`.
     pub fn load() -> Result<Self> {
         let text = command::output(command::cargo(root()).args(["metadata", "--no-deps", "--format-version", "1"]))?;
@@ -48,37 +48,37 @@ impl Workspace {
         let metadata: Value = serde_json::from_str(text)?;
         let root = path(&metadata, "workspace_root")?;
         let target = path(&metadata, "target_directory")?;
-        let packages = array(&metadata, "packages")?.iter().map(|package| Package::parse(package, &root));
+        let packages = array(&metadata, "packages")?.iter().map(|package| WorkspacePackage::parse(package, &root));
         let packages = packages.collect::<Result<_>>()?;
         Ok(Self { root, target, packages })
     }
 
     /// Returns the sample plugins.
-    pub fn plugins(&self) -> impl Iterator<Item = &Package> {
-        self.directly_in("plugins")
+    pub fn plugins(&self) -> impl Iterator<Item = &WorkspacePackage> {
+        self.packages_in("plugins")
     }
 
     /// Returns the examples, which demonstrate grants.
-    pub fn examples(&self) -> impl Iterator<Item = &Package> {
-        self.directly_in("examples")
+    pub fn examples(&self) -> impl Iterator<Item = &WorkspacePackage> {
+        self.packages_in("examples")
     }
 
     /// Returns the plugins that tests use. They are compiled only to WebAssembly.
-    pub fn guests(&self) -> impl Iterator<Item = &Package> {
-        self.directly_in("tests/guests")
+    pub fn guests(&self) -> impl Iterator<Item = &WorkspacePackage> {
+        self.packages_in("tests/guests")
     }
 
     /// Returns the crates that are compiled for this machine: all except the guests.
-    pub fn native(&self) -> impl Iterator<Item = &Package> {
+    pub fn native_packages(&self) -> impl Iterator<Item = &WorkspacePackage> {
         self.packages.iter().filter(|package| !self.guests().any(|guest| guest == *package))
     }
 
-    fn directly_in(&self, folder: &'static str) -> impl Iterator<Item = &Package> {
+    fn packages_in(&self, folder: &'static str) -> impl Iterator<Item = &WorkspacePackage> {
         self.packages.iter().filter(move |package| package.folder.parent() == Some(Path::new(folder)))
     }
 }
 
-impl Package {
+impl WorkspacePackage {
     fn parse(package: &Value, root: &Path) -> Result<Self> {
         let manifest = path(package, "manifest_path")?;
         let folder = manifest.parent().unwrap_or(root);
@@ -89,7 +89,7 @@ impl Package {
     }
 
     /// Returns the id of the crate's plugin, which is the name of the crate's folder.
-    pub fn id(&self) -> String {
+    pub fn plugin_id(&self) -> String {
         self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 }
@@ -110,7 +110,7 @@ fn array<'a>(value: &'a Value, key: &str) -> Result<&'a [Value]> {
 mod tests {
     use super::*;
 
-    fn names<'a>(packages: impl Iterator<Item = &'a Package>) -> Vec<&'a str> {
+    fn names<'a>(packages: impl Iterator<Item = &'a WorkspacePackage>) -> Vec<&'a str> {
         packages.map(|package| package.name.as_str()).collect()
     }
 
@@ -119,18 +119,18 @@ mod tests {
         let package = |name: &str, folder: &str| serde_json::json!({"name": name, "manifest_path": format!("/w/{folder}/Cargo.toml")});
         let packages = [package("toolbay", "host"), package("qr", "plugins/qr"), package("bad", "tests/guests/bad")];
         let metadata = serde_json::json!({"workspace_root": "/w", "target_directory": "/t", "packages": packages});
-        let workspace = Workspace::parse(&metadata.to_string()).unwrap();
+        let workspace = CargoWorkspace::parse(&metadata.to_string()).unwrap();
         assert_eq!(workspace.target, Path::new("/t"));
         assert_eq!(names(workspace.plugins()), ["qr"]);
         assert_eq!(names(workspace.guests()), ["bad"]);
-        assert_eq!(names(workspace.native()), ["toolbay", "qr"]);
-        assert_eq!(workspace.packages[2].id(), "bad");
+        assert_eq!(names(workspace.native_packages()), ["toolbay", "qr"]);
+        assert_eq!(workspace.packages[2].plugin_id(), "bad");
     }
 
     #[test]
     fn this_workspace_has_host_crates_and_plugins() {
-        let workspace = Workspace::load().unwrap();
-        assert!(workspace.packages.iter().any(|package| package.name == HOST));
+        let workspace = CargoWorkspace::load().unwrap();
+        assert!(workspace.packages.iter().any(|package| package.name == HOST_PACKAGE));
         assert!(workspace.plugins().count() >= 5);
     }
 }

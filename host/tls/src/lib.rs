@@ -7,9 +7,9 @@
 //!
 //! This crate does not depend on HTTP or the configuration.
 
-mod files;
-mod pair;
-mod tls;
+mod certificate_files;
+mod reloading_tls;
+mod server_config;
 
-pub use self::files::CertificateFiles;
-pub use self::tls::ReloadingTls;
+pub use self::certificate_files::CertificateFiles;
+pub use self::reloading_tls::ReloadingTls;

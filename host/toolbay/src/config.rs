@@ -217,7 +217,7 @@ impl Config {
     ) -> Result<(Self, ConfigKeys), ConfigError> {
         for (name, value) in variables {
             if name != CONFIG_VARIABLE {
-                let check = |text: &str| toml_file::read::<Self>(text).map(drop);
+                let check = |text: &str| toml_file::parse_document::<Self>(text).map(drop);
                 apply_variable(&mut table, name, value, check)?;
             }
         }
@@ -295,14 +295,14 @@ impl Config {
         LoadPolicy {
             limits,
             ceiling,
-            describe,
+            describe_limits: describe,
             rate_limit: self.rate_limit,
             approve: self.approve,
-            component: self.server.component,
-            bounds: self.description_bounds(),
-            guarded: self.guarded_paths(),
-            reach: None,
-            writable: None,
+            max_component_size: self.server.component,
+            description_limits: self.description_bounds(),
+            guarded_paths: self.guarded_paths(),
+            reachable_files: None,
+            writable_paths: None,
         }
     }
 
@@ -315,7 +315,7 @@ impl Config {
     /// Returns the paths that mounts must not contain, except the plugin directory, which the
     /// loader adds.
     fn guarded_paths(&self) -> Vec<GuardedPath> {
-        let writable = |what, path| GuardedPath { what, path, is_secret: false };
+        let writable = |what, path| GuardedPath { label: what, path, is_secret: false };
         let mut guarded = Vec::new();
         if !self.file.as_os_str().is_empty() {
             guarded.push(writable("the server's configuration", self.file.clone()));
@@ -323,40 +323,40 @@ impl Config {
         guarded.extend(self.http.key_files().map(|path| writable("the keys of http.oauth", path.clone())));
         if let Some(TlsConfig { certificate, key }) = &self.http.tls {
             guarded.push(writable("the certificate of http.tls", certificate.clone()));
-            guarded.push(GuardedPath { what: "the key of http.tls", path: key.clone(), is_secret: true });
+            guarded.push(GuardedPath { label: "the key of http.tls", path: key.clone(), is_secret: true });
         }
         let trusted = self.http_client.extra_ca.iter();
         guarded.extend(trusted.map(|path| writable("a certificate of http_client.extra_ca", path.clone())));
         guarded.extend(self.otel.ca.iter().map(|path| writable("a certificate of otel.ca", path.clone())));
         let secrets = self.otel.secret_files().cloned();
         guarded.extend(secrets.map(|path| GuardedPath {
-            what: "the value of a header of otel",
+            label: "the value of a header of otel",
             path,
             is_secret: true,
         }));
         // A plugin that reads its key can forge entries.
-        let cache = |(path, _)| GuardedPath { what: "the compile cache", path, is_secret: true };
+        let cache = |(path, _)| GuardedPath { label: "the compile cache", path, is_secret: true };
         guarded.extend(self.compile.store().map(cache));
         // It contains the state of other plugins.
-        let state = |path| GuardedPath { what: "the state of plugins", path, is_secret: true };
+        let state = |path| GuardedPath { label: "the state of plugins", path, is_secret: true };
         guarded.extend(self.state.folder(&self.plugins).map(state));
         // A plugin that reads the key of the audit log can forge lines.
         let log = |audit: toolbay_audit::AuditSettings| GuardedPath {
-            what: "the audit log",
+            label: "the audit log",
             path: audit.folder,
             is_secret: true,
         };
         guarded.extend(self.audit.settings().map(log));
         // It contains the requests and responses of other callers.
         let recording = |record: toolbay_recording::RecordingSettings| GuardedPath {
-            what: "the recording of calls",
+            label: "the recording of calls",
             path: record.file,
             is_secret: true,
         };
         guarded.extend(self.record.settings().map(recording));
         // Their content belongs to the calls of one caller.
         let (what, path) = ("the temporary folders of calls", self.server.scratch());
-        guarded.push(GuardedPath { what, path, is_secret: true });
+        guarded.push(GuardedPath { label: what, path, is_secret: true });
         guarded
     }
 
@@ -378,6 +378,7 @@ impl Config {
         changed.http.tokens = next.http.tokens.iter().map(|token| self.http.with_previous_tools(token)).collect();
         // After callers had to authenticate once, they always have to.
         changed.http.closed = self.http.needs_token();
+        changed.file_read |= next.file_read;
         changed.check()?;
         Ok(changed)
     }
@@ -476,8 +477,8 @@ impl Config {
     pub fn clamp_messages(&self) -> Vec<String> {
         let (ceiling, above) = self.ceiling();
         let (_, clamps) = Limits::DEFAULT.with(&self.limits, &ceiling);
-        let lowered = |ClampedLimit { key, asked, ceiling }: &ClampedLimit| {
-            let (asked, ceiling) = (asked.plain(), ceiling.plain());
+        let lowered = |ClampedLimit { key, requested: asked, ceiling }: &ClampedLimit| {
+            let (asked, ceiling) = (asked.to_config_string(), ceiling.to_config_string());
             format!("ceilings.{key} = {asked} was lowered to {ceiling}, the most that this server can allow")
         };
         above.iter().map(lowered).chain(clamps.iter().map(ToString::to_string)).collect()
@@ -764,16 +765,19 @@ mod tests {
         for off in ["", "[audit]\nsize = \"2MiB\"", "[audit]\nfolder = \"\""] {
             let config = load(off, &[], Flags::default()).unwrap();
             assert_eq!(config.audit.settings(), None, "{off}");
-            assert!(config.rules().guarded.iter().all(|guarded| guarded.what != "the audit log"));
+            assert!(config.rules().guarded_paths.iter().all(|guarded| guarded.label != "the audit log"));
         }
         let text = "[audit]\nfolder = \"log\"\nsize = \"2MiB\"\nfiles = 3\narguments = \"full\"\ncheckpoint = \"5s\"";
         let config = load(text, &[], Flags::default()).unwrap();
         let settings = config.audit.settings().unwrap();
         assert!(settings.folder.is_absolute() && settings.folder.ends_with("log"), "relative to the file");
-        assert_eq!((settings.size, settings.files, settings.checkpoint), (2 << 20, 3, Duration::from_secs(5)));
+        assert_eq!(
+            (settings.max_file_bytes, settings.files, settings.checkpoint_interval),
+            (2 << 20, 3, Duration::from_secs(5))
+        );
         assert_eq!(config.audit.arguments, Arguments::Full);
-        let guarded = config.rules().guarded;
-        let log = guarded.iter().find(|guarded| guarded.what == "the audit log").unwrap();
+        let guarded = config.rules().guarded_paths;
+        let log = guarded.iter().find(|guarded| guarded.label == "the audit log").unwrap();
         assert!(log.is_secret && log.path == settings.folder);
     }
 

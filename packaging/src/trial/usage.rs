@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use anstream::println;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::json;
-use toolbay_testkit::message::{is_error, text};
-use toolbay_testkit::{Connection, DEADLINE, Log, Unclaimed, command, revision};
+use toolbay_testkit::message::{is_error, result_text};
+use toolbay_testkit::{DEADLINE, ProgramLog, SharedConnection, UnclaimedPolicy, command, revision};
 
 use super::installed::Installed;
 use super::room::Room;
@@ -69,37 +69,38 @@ pub(super) fn run(installed: &Installed, room: &Room, version: &str) -> Result<U
 
 /// Runs a session over standard input and output.
 fn session(installed: &Installed, room: &Room) -> Result<Duration> {
-    let log = Log::default();
-    let connection = Connection::start(inside(installed, room, &["serve"]), Unclaimed::Judged, log.hear())?;
+    let log = ProgramLog::default();
+    let connection =
+        SharedConnection::start(inside(installed, room, &["serve"]), UnclaimedPolicy::Check, log.line_handler())?;
     let talk = || -> Result<Duration> {
-        connection.initialize(revision::SESSION)?;
-        connection.until_listed(DEADLINE, |tools| tools.iter().any(|tool| tool == TOOL))?;
-        let answer = connection.mailbox().ask(TOOL, &json!({"a": 2, "b": 3}))?;
-        let took = answer.at.saturating_duration_since(connection.process().started);
-        let result = answer.what.map_err(|refusal| anyhow::anyhow!("the call was refused: {refusal}"))?;
-        ensure!(!is_error(&result) && text(&result).contains(ANSWER), "the call was answered with {result}");
+        connection.initialize(revision::NEWEST_SESSION_REVISION)?;
+        connection.wait_until_listed(DEADLINE, |tools| tools.iter().any(|tool| tool == TOOL))?;
+        let answer = connection.open_mailbox().call_and_wait(TOOL, &json!({"a": 2, "b": 3}))?;
+        let took = answer.received_at.saturating_duration_since(connection.process().start_time);
+        let result = answer.message.map_err(|refusal| anyhow::anyhow!("the call was refused: {refusal}"))?;
+        ensure!(!is_error(&result) && result_text(&result).contains(ANSWER), "the call was answered with {result}");
         Ok(took)
     };
     let took = talk().with_context(|| format!("the log:\n{}", log.tail(20)))?;
-    let (status, _) = connection.end(DEADLINE)?;
+    let (status, _) = connection.stop(DEADLINE)?;
     ensure!(status.success(), "it ended with {status}:\n{}", log.tail(20));
     Ok(took)
 }
 
 /// Starts a server and sends it a signal to stop.
 fn stopped(installed: &Installed, room: &Room) -> Result<ExitStatus> {
-    let log = Log::default();
+    let log = ProgramLog::default();
     let service = installed.service.as_ref().map(|program| Installed {
         words: vec![program.clone()],
         variables: installed.variables.clone(),
         ..Installed::default()
     });
     let serve = inside(service.as_ref().unwrap_or(installed), room, &["serve"]);
-    let mut connection = Connection::start(serve, Unclaimed::Judged, log.hear())?;
-    connection.initialize(revision::SESSION)?;
-    connection.process().ask_to_end()?;
+    let mut connection = SharedConnection::start(serve, UnclaimedPolicy::Check, log.line_handler())?;
+    connection.initialize(revision::NEWEST_SESSION_REVISION)?;
+    connection.process().terminate()?;
     // Its input stays open, so only the signal can have stopped it.
-    match connection.process_mut().wait(DEADLINE) {
+    match connection.process_mut().wait_for_exit(DEADLINE) {
         Ok(status) => Ok(status),
         Err(error) => bail!("{error:#}; the log:\n{}", log.tail(20)),
     }

@@ -3,10 +3,10 @@
 use syn::{Expr, ExprLit, Lit, LitStr, Meta, Path};
 
 /// Maximum length of a name in the contract, in bytes.
-const LONGEST_NAME: usize = 128;
+const MAX_NAME_BYTES: usize = 128;
 
 /// Sets the value of a key. Fails if the key already has a value.
-pub(crate) fn put<T>(slot: &mut Option<T>, meta: &Meta, value: T) -> syn::Result<()> {
+pub(crate) fn set_once<T>(slot: &mut Option<T>, meta: &Meta, value: T) -> syn::Result<()> {
     match slot.replace(value) {
         None => Ok(()),
         Some(_) => Err(syn::Error::new_spanned(meta.path(), "this key is given twice: remove one")),
@@ -15,19 +15,19 @@ pub(crate) fn put<T>(slot: &mut Option<T>, meta: &Meta, value: T) -> syn::Result
 
 /// Parses the name of a tool or a prompt. `what` is the kind of the item, with its article, for the
 /// message.
-pub(crate) fn name(meta: &Meta, what: &str) -> syn::Result<String> {
-    let literal = text(meta)?;
+pub(crate) fn parse_name(meta: &Meta, what: &str) -> syn::Result<String> {
+    let literal = parse_string(meta)?;
     let name = literal.value();
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-    if (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(allowed) {
+    if (1..=MAX_NAME_BYTES).contains(&name.len()) && name.bytes().all(allowed) {
         return Ok(name);
     }
     Err(syn::Error::new_spanned(literal, format!("{what}'s name has 1 to 128 characters out of `A-Z a-z 0-9 _ - .`")))
 }
 
 /// Parses the URI of an icon.
-pub(crate) fn icon(meta: &Meta) -> syn::Result<String> {
-    let literal = text(meta)?;
+pub(crate) fn parse_icon_uri(meta: &Meta) -> syn::Result<String> {
+    let literal = parse_string(meta)?;
     let uri = literal.value();
     if uri.starts_with("data:") || uri.starts_with("https:") {
         return Ok(uri);
@@ -36,8 +36,8 @@ pub(crate) fn icon(meta: &Meta) -> syn::Result<String> {
 }
 
 /// Parses the URI of a view.
-pub(crate) fn view(meta: &Meta) -> syn::Result<String> {
-    let literal = text(meta)?;
+pub(crate) fn parse_view_uri(meta: &Meta) -> syn::Result<String> {
+    let literal = parse_string(meta)?;
     let uri = literal.value();
     if uri.starts_with("ui://") {
         return Ok(uri);
@@ -46,7 +46,7 @@ pub(crate) fn view(meta: &Meta) -> syn::Result<String> {
 }
 
 /// Parses a string.
-pub(crate) fn text(meta: &Meta) -> syn::Result<&LitStr> {
+pub(crate) fn parse_string(meta: &Meta) -> syn::Result<&LitStr> {
     if let Some(Lit::Str(text)) = literal(meta) {
         return Ok(text);
     }
@@ -55,7 +55,7 @@ pub(crate) fn text(meta: &Meta) -> syn::Result<&LitStr> {
 }
 
 /// Parses a flag: `key`, `key = true` or `key = false`.
-pub(crate) fn flag(meta: &Meta) -> syn::Result<bool> {
+pub(crate) fn parse_flag(meta: &Meta) -> syn::Result<bool> {
     if let Meta::Path(_) = meta {
         return Ok(true);
     }
@@ -67,7 +67,7 @@ pub(crate) fn flag(meta: &Meta) -> syn::Result<bool> {
 }
 
 /// Parses the path of a function that takes and returns a definition of the type `definition`.
-pub(crate) fn function(meta: &Meta, definition: &str) -> syn::Result<Path> {
+pub(crate) fn parse_define_function(meta: &Meta, definition: &str) -> syn::Result<Path> {
     match meta {
         Meta::NameValue(syn::MetaNameValue { value: Expr::Path(function), .. }) => Ok(function.path.clone()),
         _ => Err(syn::Error::new_spanned(
@@ -83,7 +83,7 @@ pub(crate) fn key(meta: &Meta) -> String {
 }
 
 /// Creates an error for a key that `attribute` does not have. It suggests the most similar key.
-pub(crate) fn unknown(attribute: &str, keys: &[&str], meta: &Meta) -> syn::Error {
+pub(crate) fn unknown_key_error(attribute: &str, keys: &[&str], meta: &Meta) -> syn::Error {
     let key = key(meta);
     let nearest = keys
         .iter()

@@ -8,7 +8,7 @@ use syn::ItemFn;
 
 /// Returns the function, its enum, the trait implementations of the enum, and the entry for
 /// `export!`.
-pub(crate) fn of(function: &ItemFn, implementations: &[TokenStream], variant: &str, entry: &str) -> TokenStream {
+pub(crate) fn generate(function: &ItemFn, implementations: &[TokenStream], variant: &str, entry: &str) -> TokenStream {
     let (ident, visibility) = (&function.sig.ident, &function.vis);
     let (variant, entry) = (format_ident!("{variant}"), format_ident!("{entry}"));
     // A function that `cfg` disables has no enum either.
@@ -41,7 +41,7 @@ pub(crate) fn of(function: &ItemFn, implementations: &[TokenStream], variant: &s
 
 /// Returns a function that has a mistake, with a placeholder for its enum. The author then gets
 /// only the message about the mistake, without errors that follow from it.
-pub(crate) fn mistaken(function: &ItemFn) -> TokenStream {
+pub(crate) fn generate_placeholder(function: &ItemFn) -> TokenStream {
     let (ident, visibility) = (&function.sig.ident, &function.vis);
     let cfgs: Vec<_> = function.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
     // A receiver means that the function is in an `impl`, where an enum cannot be defined.

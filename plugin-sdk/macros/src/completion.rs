@@ -1,6 +1,6 @@
 //! `#[completion]`: parses its target and generates the implementation of `Complete`.
 
-use crate::errors::Errors;
+use crate::errors::ErrorCollector;
 use crate::{companion, parameters};
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
@@ -9,21 +9,21 @@ use syn::parse::{ParseStream, Parser as _};
 use syn::{FnArg, Ident, ItemFn, Path, Token, Type};
 
 /// The kind of item that the function becomes, with its article, for messages.
-const WHAT: &str = "a completion";
+const ITEM_KIND: &str = "a completion";
 
 /// The expected signature, which ends every message about the parameters.
-const SHAPE: &str =
+const EXPECTED_SIGNATURE: &str =
     "a completion is `fn name(typed: &str, given: &Given, ctx: &Context)`, and may leave out the latter two";
 
 /// Returns the function and the implementation of its completion.
-pub(crate) fn make(options: TokenStream, function: &ItemFn) -> syn::Result<TokenStream> {
-    let mut errors = Errors::default();
-    parameters::check_qualifiers(function, WHAT, &mut errors);
-    let target = errors.take(target(options));
-    let output = errors.take(parameters::output(function, WHAT));
-    let passed = errors.take(passed(function));
+pub(crate) fn expand(options: TokenStream, function: &ItemFn) -> syn::Result<TokenStream> {
+    let mut errors = ErrorCollector::default();
+    parameters::check_qualifiers(function, ITEM_KIND, &mut errors);
+    let target = errors.record(parse_target(options));
+    let output = errors.record(parameters::return_type(function, ITEM_KIND));
+    let passed = errors.record(call_arguments(function));
     let (Some((target, argument)), Some(output), Some(passed)) = (target, output, passed) else {
-        return Err(errors.combined());
+        return Err(errors.into_error());
     };
     let argument = argument.unraw().to_string();
     let ident = &function.sig.ident;
@@ -42,11 +42,11 @@ pub(crate) fn make(options: TokenStream, function: &ItemFn) -> syn::Result<Token
             }
         }
     };
-    errors.or(companion::of(function, &[implementation], "Completion", "CompletionEntry"))
+    errors.into_result(companion::generate(function, &[implementation], "Completion", "CompletionEntry"))
 }
 
 /// Parses the path of the prompt or resource, and the name of the argument to complete.
-fn target(tokens: TokenStream) -> syn::Result<(Path, Ident)> {
+fn parse_target(tokens: TokenStream) -> syn::Result<(Path, Ident)> {
     let usage = "say what it completes: a prompt or a resource, and the argument: `#[completion(translate, language)]`";
     if tokens.is_empty() {
         return Err(syn::Error::new(Span::call_site(), usage));
@@ -62,12 +62,12 @@ fn target(tokens: TokenStream) -> syn::Result<(Path, Ident)> {
 }
 
 /// Returns the expressions that the function is called with.
-fn passed(function: &ItemFn) -> syn::Result<Vec<TokenStream>> {
-    let mut errors = Errors::default();
+fn call_arguments(function: &ItemFn) -> syn::Result<Vec<TokenStream>> {
+    let mut errors = ErrorCollector::default();
     let mut passed = Vec::new();
     for input in &function.sig.inputs {
         let FnArg::Typed(typed) = input else {
-            errors.push(syn::Error::new_spanned(input, SHAPE));
+            errors.push(syn::Error::new_spanned(input, EXPECTED_SIGNATURE));
             continue;
         };
         let is = |name: &str| parameters::is_reference_to(&typed.ty, name);
@@ -75,10 +75,10 @@ fn passed(function: &ItemFn) -> syn::Result<Vec<TokenStream>> {
             (true, _, _) => passed.push(quote!(typed)),
             (_, true, _) => passed.push(quote!(given)),
             (_, _, true) => passed.push(quote!(context)),
-            _ => errors.push(syn::Error::new_spanned::<&Type, _>(&typed.ty, SHAPE)),
+            _ => errors.push(syn::Error::new_spanned::<&Type, _>(&typed.ty, EXPECTED_SIGNATURE)),
         }
     }
-    errors.or(passed)
+    errors.into_result(passed)
 }
 
 #[cfg(test)]
@@ -92,7 +92,7 @@ mod tests {
             fn languages(typed: String) {}
         );
         for options in [quote!(), quote!(translate), quote!(translate, "language")] {
-            let error = make(options, &function).unwrap_err();
+            let error = expand(options, &function).unwrap_err();
             let mistakes: Vec<String> = error.into_iter().map(|error| error.to_string()).collect();
             assert_eq!(mistakes.len(), 3, "{mistakes:?}");
             assert!(mistakes[0].contains("`#[completion(translate, language)]`"), "{mistakes:?}");

@@ -7,23 +7,23 @@ use syn::{Attribute, Expr, ExprLit, ItemFn, Lit, Meta};
 /// Returns an expression for the description of the item that the function becomes. `what` is the
 /// kind of the item, with its article, for the message.
 pub(crate) fn of(function: &ItemFn, what: &str) -> syn::Result<TokenStream> {
-    of_attributes(&function.attrs).ok_or_else(|| missing(function, what))
+    of_attributes(&function.attrs).ok_or_else(|| missing_description_error(function, what))
 }
 
 /// Returns an expression for the doc comment in these attributes, or `None` if there is no doc
 /// comment. The expression is a string literal if possible.
 pub(crate) fn of_attributes(attributes: &[Attribute]) -> Option<TokenStream> {
-    let docs: Vec<&Expr> = attributes.iter().filter_map(doc).collect();
-    let lines: Option<Vec<String>> = docs.iter().map(|doc| text(doc)).collect();
+    let docs: Vec<&Expr> = attributes.iter().filter_map(doc_value).collect();
+    let lines: Option<Vec<String>> = docs.iter().map(|doc| literal_text(doc)).collect();
     match lines {
-        Some(lines) => Some(join(&lines)).filter(|text| !text.is_empty()).map(|description| quote!(#description)),
+        Some(lines) => Some(join_lines(&lines)).filter(|text| !text.is_empty()).map(|description| quote!(#description)),
         // One of them is not a literal, such as `#[doc = include_str!("…")]`. Only the compiler can
         // evaluate it.
         None => Some(quote!(::core::concat!(#(#docs, "\n"),*).trim_ascii())),
     }
 }
 
-fn missing(function: &ItemFn, what: &str) -> syn::Error {
+fn missing_description_error(function: &ItemFn, what: &str) -> syn::Error {
     syn::Error::new_spanned(
         &function.sig.ident,
         format!(
@@ -34,14 +34,14 @@ fn missing(function: &ItemFn, what: &str) -> syn::Error {
     )
 }
 
-fn doc(attribute: &Attribute) -> Option<&Expr> {
+fn doc_value(attribute: &Attribute) -> Option<&Expr> {
     match &attribute.meta {
         Meta::NameValue(meta) if meta.path.is_ident("doc") => Some(&meta.value),
         _ => None,
     }
 }
 
-fn text(doc: &Expr) -> Option<String> {
+fn literal_text(doc: &Expr) -> Option<String> {
     match doc {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
         _ => None,
@@ -50,7 +50,7 @@ fn text(doc: &Expr) -> Option<String> {
 
 /// Joins the lines and removes the space that follows `///`. Other indentation stays, so that
 /// paragraphs, lists and indented code keep their form.
-fn join(docs: &[String]) -> String {
+fn join_lines(docs: &[String]) -> String {
     let lines: Vec<&str> = docs
         .iter()
         .flat_map(|doc| doc.split('\n'))

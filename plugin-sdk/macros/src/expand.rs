@@ -1,8 +1,8 @@
 //! Generates the implementation of `Tool` for a function with `#[tool]`.
 
 use crate::companion;
-use crate::options::Options;
-use crate::signature::Signature;
+use crate::options::ToolOptions;
+use crate::signature::ToolSignature;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::ItemFn;
@@ -11,15 +11,16 @@ use syn::ext::IdentExt;
 /// Returns the function and the implementation of its tool.
 pub(crate) fn tool(
     function: &ItemFn,
-    options: &Options,
+    options: &ToolOptions,
     description: &TokenStream,
-    signature: &Signature,
+    signature: &ToolSignature,
 ) -> TokenStream {
     let ident = &function.sig.ident;
     let name = options.name.clone().unwrap_or_else(|| ident.unraw().to_string());
     let definition = definition(options, description, signature);
     // An unused parameter gets no name, because rustc would warn the author about it.
-    let [arguments, context] = [named("arguments", signature.args.is_some()), named("context", signature.context)];
+    let [arguments, context] =
+        [parameter_name("arguments", signature.args.is_some()), parameter_name("context", signature.takes_context)];
     let call = call(function, signature);
     let implementation = quote! {
         impl ::toolbay_plugin::Tool for #ident {
@@ -37,15 +38,15 @@ pub(crate) fn tool(
             }
         }
     };
-    companion::of(function, &[implementation], "Tool", "ToolEntry")
+    companion::generate(function, &[implementation], "Tool", "ToolEntry")
 }
 
-fn named(name: &str, read: bool) -> TokenStream {
+fn parameter_name(name: &str, read: bool) -> TokenStream {
     let name = format_ident!("{name}");
     if read { quote!(#name) } else { quote!(_) }
 }
 
-fn definition(options: &Options, description: &TokenStream, signature: &Signature) -> TokenStream {
+fn definition(options: &ToolOptions, description: &TokenStream, signature: &ToolSignature) -> TokenStream {
     let input = signature.args.iter();
     let output = &signature.output;
     let app_only = options.app_only.filter(|yes| *yes).map(|_| quote!(.app_only())).into_iter();
@@ -65,7 +66,7 @@ fn definition(options: &Options, description: &TokenStream, signature: &Signatur
         let key = format_ident!("{key}");
         flag.map(|flag| quote!(.#key(#flag)))
     });
-    let task = options.task.iter().map(|support| {
+    let task = options.task_support.iter().map(|support| {
         let support = format_ident!("{support}");
         quote!(.task_support(::toolbay_plugin::TaskSupport::#support))
     });
@@ -84,11 +85,11 @@ fn definition(options: &Options, description: &TokenStream, signature: &Signatur
     }
 }
 
-fn call(function: &ItemFn, signature: &Signature) -> TokenStream {
+fn call(function: &ItemFn, signature: &ToolSignature) -> TokenStream {
     let ident = &function.sig.ident;
     let output = &signature.output;
     let args = signature.args.iter().map(|args| quote!(::toolbay_plugin::__private::arguments::<#args>(arguments)?));
-    let context = signature.context.then(|| quote!(context)).into_iter();
+    let context = signature.takes_context.then(|| quote!(context)).into_iter();
     let parameters = args.chain(context);
     quote! {
         <#output as ::toolbay_plugin::IntoOutput>::into_output(#ident(#(#parameters),*))

@@ -19,12 +19,12 @@ mod prompt;
 mod resource;
 mod signature;
 
-use errors::Errors;
-use options::Options;
+use errors::ErrorCollector;
+use options::ToolOptions;
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;
-use signature::Signature;
+use signature::ToolSignature;
 use syn::punctuated::Punctuated;
 use syn::{ItemFn, Path, Token, parse_macro_input};
 
@@ -33,7 +33,13 @@ use syn::{ItemFn, Path, Token, parse_macro_input};
 /// See the documentation of `toolbay-plugin`.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
-    made("tool", "its name is the tool's name and its doc comment the description", options, item, make)
+    expand_attribute(
+        "tool",
+        "its name is the tool's name and its doc comment the description",
+        options,
+        item,
+        expand_tool,
+    )
 }
 
 /// Makes a function a prompt.
@@ -41,7 +47,7 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
 /// See the documentation of `toolbay-plugin`.
 #[proc_macro_attribute]
 pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
-    made("prompt", "its parameters are the prompt's arguments", options, item, prompt::make)
+    expand_attribute("prompt", "its parameters are the prompt's arguments", options, item, prompt::expand)
 }
 
 /// Makes a function a resource, or the resources of a template.
@@ -49,7 +55,7 @@ pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
 /// See the documentation of `toolbay-plugin`.
 #[proc_macro_attribute]
 pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
-    made("resource", "its parameters are the variables of the URI", options, item, resource::make)
+    expand_attribute("resource", "its parameters are the variables of the URI", options, item, resource::expand)
 }
 
 /// Makes a function complete an argument of a prompt or a variable of a resource template.
@@ -57,12 +63,18 @@ pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
 /// See the documentation of `toolbay-plugin`.
 #[proc_macro_attribute]
 pub fn completion(options: TokenStream, item: TokenStream) -> TokenStream {
-    made("completion", "it returns the values that an argument could have", options, item, completion::make)
+    expand_attribute(
+        "completion",
+        "it returns the values that an argument could have",
+        options,
+        item,
+        completion::expand,
+    )
 }
 
 /// Expands an attribute by calling `make`. Returns the generated code, or the mistakes as compiler
 /// errors.
-fn made(
+fn expand_attribute(
     attribute: &str,
     why: &str,
     options: TokenStream,
@@ -77,7 +89,7 @@ fn made(
     make(options.into(), &function)
         .unwrap_or_else(|error| {
             let error = error.into_compile_error();
-            let rest = companion::mistaken(&function);
+            let rest = companion::generate_placeholder(&function);
             quote!(#error #rest)
         })
         .into()
@@ -91,17 +103,17 @@ pub fn entries(offers: TokenStream) -> TokenStream {
     entries::of(&offers).into()
 }
 
-fn make(options: Tokens, function: &ItemFn) -> syn::Result<Tokens> {
+fn expand_tool(options: Tokens, function: &ItemFn) -> syn::Result<Tokens> {
     // Check everything before returning an error, so that an author with two mistakes gets both
     // messages at once.
-    let mut errors = Errors::default();
-    let options = errors.take(Options::parse(options));
-    let description = errors.take(description::of(function, "a tool"));
-    let signature = errors.take(Signature::of(function));
+    let mut errors = ErrorCollector::default();
+    let options = errors.record(ToolOptions::parse(options));
+    let description = errors.record(description::of(function, "a tool"));
+    let signature = errors.record(ToolSignature::of(function));
     match (options, description, signature) {
         (Some(options), Some(description), Some(signature)) => {
             Ok(expand::tool(function, &options, &description, &signature))
         }
-        _ => Err(errors.combined()),
+        _ => Err(errors.into_error()),
     }
 }

@@ -1,7 +1,7 @@
 //! The parameters of a function with `#[prompt]`, `#[resource]` or `#[completion]`.
 
 use crate::description;
-use crate::errors::Errors;
+use crate::errors::ErrorCollector;
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ext::IdentExt as _;
@@ -9,22 +9,22 @@ use syn::{Attribute, FnArg, Ident, ItemFn, Pat, ReturnType, Type};
 
 /// A parameter of the function.
 #[expect(clippy::large_enum_variant, reason = "there are a few, at compile time")]
-pub(crate) enum Parameter {
+pub(crate) enum FunctionParameter {
     /// The context: `ctx: &Context`.
     Context,
     /// An argument that a client passes as text.
-    Argument(Argument),
+    Argument(TextArgument),
 }
 
 /// An argument that a client passes as text.
-pub(crate) struct Argument {
+pub(crate) struct TextArgument {
     pub(crate) ident: Ident,
     pub(crate) ty: Type,
     /// The doc comment, if the parameter has one.
     pub(crate) description: Option<TokenStream>,
 }
 
-impl Argument {
+impl TextArgument {
     /// Returns the name that clients use.
     pub(crate) fn name(&self) -> String {
         self.ident.unraw().to_string()
@@ -33,7 +33,7 @@ impl Argument {
 
 /// Checks that the function is not async, unsafe or generic. `what` is the kind of item that the
 /// function becomes, with its article.
-pub(crate) fn check_qualifiers(function: &ItemFn, what: &str, errors: &mut Errors) {
+pub(crate) fn check_qualifiers(function: &ItemFn, what: &str, errors: &mut ErrorCollector) {
     let signature = &function.sig;
     if let Some(keyword) = &signature.asyncness {
         errors.push(syn::Error::new_spanned(keyword, format!("{what} is not async: remove `async`")));
@@ -49,7 +49,7 @@ pub(crate) fn check_qualifiers(function: &ItemFn, what: &str, errors: &mut Error
 }
 
 /// Returns the return type of the function.
-pub(crate) fn output(function: &ItemFn, what: &str) -> syn::Result<Type> {
+pub(crate) fn return_type(function: &ItemFn, what: &str) -> syn::Result<Type> {
     match &function.sig.output {
         ReturnType::Type(_, output) if matches!(**output, Type::ImplTrait(_)) => {
             Err(syn::Error::new_spanned(output, format!("name the type that {what} returns")))
@@ -62,18 +62,18 @@ pub(crate) fn output(function: &ItemFn, what: &str) -> syn::Result<Type> {
 }
 
 /// Parses the parameters, in order.
-pub(crate) fn of(function: &ItemFn, what: &str) -> syn::Result<Vec<Parameter>> {
-    let mut errors = Errors::default();
+pub(crate) fn parse(function: &ItemFn, what: &str) -> syn::Result<Vec<FunctionParameter>> {
+    let mut errors = ErrorCollector::default();
     let mut parameters = Vec::new();
     for input in &function.sig.inputs {
-        if let Some(parameter) = errors.take(parameter(input, what)) {
+        if let Some(parameter) = errors.record(parse_parameter(input, what)) {
             parameters.push(parameter);
         }
     }
-    errors.or(parameters)
+    errors.into_result(parameters)
 }
 
-fn parameter(input: &FnArg, what: &str) -> syn::Result<Parameter> {
+fn parse_parameter(input: &FnArg, what: &str) -> syn::Result<FunctionParameter> {
     let input = match input {
         FnArg::Typed(input) => input,
         FnArg::Receiver(receiver) => {
@@ -82,7 +82,7 @@ fn parameter(input: &FnArg, what: &str) -> syn::Result<Parameter> {
         }
     };
     if is_reference_to(&input.ty, "Context") {
-        return Ok(Parameter::Context);
+        return Ok(FunctionParameter::Context);
     }
     let Pat::Ident(pattern) = &*input.pat else {
         return Err(syn::Error::new_spanned(&input.pat, "a parameter needs a name, which clients see"));
@@ -91,7 +91,7 @@ fn parameter(input: &FnArg, what: &str) -> syn::Result<Parameter> {
         let why = "an argument is passed by value: take `String`, a number, `bool`, or an `Option` of these";
         return Err(syn::Error::new_spanned(&input.ty, why));
     }
-    Ok(Parameter::Argument(Argument {
+    Ok(FunctionParameter::Argument(TextArgument {
         ident: pattern.ident.clone(),
         ty: (*input.ty).clone(),
         description: description::of_attributes(&input.attrs),
@@ -114,12 +114,12 @@ pub(crate) fn without_docs(function: &ItemFn) -> ItemFn {
 
 /// Returns the expressions to call the function with. The generated code looks up each argument in
 /// `arguments` by name.
-pub(crate) fn passed(parameters: &[Parameter]) -> Vec<TokenStream> {
+pub(crate) fn call_arguments(parameters: &[FunctionParameter]) -> Vec<TokenStream> {
     parameters
         .iter()
         .map(|parameter| match parameter {
-            Parameter::Context => quote!(context),
-            Parameter::Argument(argument) => {
+            FunctionParameter::Context => quote!(context),
+            FunctionParameter::Argument(argument) => {
                 let (name, ty) = (argument.name(), &argument.ty);
                 quote!(::toolbay_plugin::__private::argument::<#ty>(arguments, #name)?)
             }

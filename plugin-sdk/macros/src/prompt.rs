@@ -1,7 +1,7 @@
 //! `#[prompt]`: parses its options and generates the implementation of `Prompt`.
 
-use crate::errors::Errors;
-use crate::parameters::{self, Parameter};
+use crate::errors::ErrorCollector;
+use crate::parameters::{self, FunctionParameter};
 use crate::{attribute, companion, description};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -11,55 +11,57 @@ use syn::punctuated::Punctuated;
 use syn::{ItemFn, Meta, Path, Token};
 
 /// The kind of item that the function becomes, with its article, for messages.
-const WHAT: &str = "a prompt";
+const ITEM_KIND: &str = "a prompt";
 
 const KEYS: [&str; 4] = ["name", "title", "icon", "define"];
 
 #[derive(Default)]
-struct Options {
+struct PromptOptions {
     name: Option<String>,
     title: Option<String>,
     icon: Option<String>,
     define: Option<Path>,
 }
 
-impl Options {
+impl PromptOptions {
     fn parse(tokens: TokenStream) -> syn::Result<Self> {
         let metas = Punctuated::<Meta, Token![,]>::parse_terminated.parse2(tokens)?;
-        let (mut options, mut errors) = (Self::default(), Errors::default());
+        let (mut options, mut errors) = (Self::default(), ErrorCollector::default());
         for meta in &metas {
-            errors.take(options.set(meta));
+            errors.record(options.set(meta));
         }
-        errors.or(options)
+        errors.into_result(options)
     }
 
     fn set(&mut self, meta: &Meta) -> syn::Result<()> {
         match attribute::key(meta).as_str() {
-            "name" => attribute::put(&mut self.name, meta, attribute::name(meta, WHAT)?),
-            "title" => attribute::put(&mut self.title, meta, attribute::text(meta)?.value()),
-            "icon" => attribute::put(&mut self.icon, meta, attribute::icon(meta)?),
-            "define" => attribute::put(&mut self.define, meta, attribute::function(meta, "PromptDefinition")?),
-            _ => Err(attribute::unknown("prompt", &KEYS, meta)),
+            "name" => attribute::set_once(&mut self.name, meta, attribute::parse_name(meta, ITEM_KIND)?),
+            "title" => attribute::set_once(&mut self.title, meta, attribute::parse_string(meta)?.value()),
+            "icon" => attribute::set_once(&mut self.icon, meta, attribute::parse_icon_uri(meta)?),
+            "define" => {
+                attribute::set_once(&mut self.define, meta, attribute::parse_define_function(meta, "PromptDefinition")?)
+            }
+            _ => Err(attribute::unknown_key_error("prompt", &KEYS, meta)),
         }
     }
 }
 
 /// Returns the function and the implementation of its prompt.
-pub(crate) fn make(options: TokenStream, function: &ItemFn) -> syn::Result<TokenStream> {
-    let mut errors = Errors::default();
-    parameters::check_qualifiers(function, WHAT, &mut errors);
-    let options = errors.take(Options::parse(options));
-    let description = errors.take(description::of(function, WHAT));
-    let output = errors.take(parameters::output(function, WHAT));
-    let parameters = errors.take(parameters::of(function, WHAT));
+pub(crate) fn expand(options: TokenStream, function: &ItemFn) -> syn::Result<TokenStream> {
+    let mut errors = ErrorCollector::default();
+    parameters::check_qualifiers(function, ITEM_KIND, &mut errors);
+    let options = errors.record(PromptOptions::parse(options));
+    let description = errors.record(description::of(function, ITEM_KIND));
+    let output = errors.record(parameters::return_type(function, ITEM_KIND));
+    let parameters = errors.record(parameters::parse(function, ITEM_KIND));
     let (Some(options), Some(description), Some(output), Some(parameters)) = (options, description, output, parameters)
     else {
-        return Err(errors.combined());
+        return Err(errors.into_error());
     };
     let name = options.name.unwrap_or_else(|| function.sig.ident.unraw().to_string());
     let arguments = parameters.iter().filter_map(|parameter| match parameter {
-        Parameter::Argument(argument) => Some(argument),
-        Parameter::Context => None,
+        FunctionParameter::Argument(argument) => Some(argument),
+        FunctionParameter::Context => None,
     });
     let arguments = arguments.map(|argument| {
         let (name, ty) = (argument.name(), &argument.ty);
@@ -83,7 +85,7 @@ pub(crate) fn make(options: TokenStream, function: &ItemFn) -> syn::Result<Token
         Some(define) => quote!(#define(#definition)),
         None => definition,
     };
-    let (ident, passed) = (&function.sig.ident, parameters::passed(&parameters));
+    let (ident, passed) = (&function.sig.ident, parameters::call_arguments(&parameters));
     let target = quote! {
         impl ::toolbay_plugin::__private::Target for #ident {
             const TARGET: &'static str = <Self as ::toolbay_plugin::Prompt>::NAME;
@@ -106,7 +108,7 @@ pub(crate) fn make(options: TokenStream, function: &ItemFn) -> syn::Result<Token
             }
         }
     };
-    errors.or(companion::of(function, &[implementation, target], "Prompt", "PromptEntry"))
+    errors.into_result(companion::generate(function, &[implementation, target], "Prompt", "PromptEntry"))
 }
 
 #[cfg(test)]
@@ -115,7 +117,7 @@ mod tests {
     use syn::parse_quote;
 
     fn mistakes(options: TokenStream, function: &ItemFn) -> String {
-        let error = make(options, function).unwrap_err();
+        let error = expand(options, function).unwrap_err();
         error.into_iter().map(|error| error.to_string()).collect::<Vec<_>>().join("; ")
     }
 

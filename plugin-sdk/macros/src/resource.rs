@@ -1,7 +1,7 @@
 //! `#[resource]`: parses its options and generates the implementation of `Readable`.
 
-use crate::errors::Errors;
-use crate::parameters::{self, Parameter};
+use crate::errors::ErrorCollector;
+use crate::parameters::{self, FunctionParameter};
 use crate::{attribute, companion, description};
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
@@ -11,12 +11,12 @@ use syn::punctuated::Punctuated;
 use syn::{ItemFn, LitStr, Meta, Path, Token};
 
 /// The kind of item that the function becomes, with its article, for messages.
-const WHAT: &str = "a resource";
+const ITEM_KIND: &str = "a resource";
 
 const KEYS: [&str; 5] = ["name", "title", "mime_type", "icon", "define"];
 
 #[derive(Default)]
-struct Options {
+struct ResourceOptions {
     name: Option<String>,
     title: Option<String>,
     mime_type: Option<String>,
@@ -24,7 +24,7 @@ struct Options {
     define: Option<Path>,
 }
 
-impl Options {
+impl ResourceOptions {
     /// Parses the URI and the options after it.
     fn parse(tokens: TokenStream) -> syn::Result<(LitStr, Self)> {
         if tokens.is_empty() {
@@ -40,40 +40,44 @@ impl Options {
             Ok((uri, Punctuated::<Meta, Token![,]>::parse_terminated(input)?))
         };
         let (uri, metas) = parser.parse2(tokens)?;
-        let (mut options, mut errors) = (Self::default(), Errors::default());
+        let (mut options, mut errors) = (Self::default(), ErrorCollector::default());
         for meta in &metas {
-            errors.take(options.set(meta));
+            errors.record(options.set(meta));
         }
-        errors.or((uri, options))
+        errors.into_result((uri, options))
     }
 
     fn set(&mut self, meta: &Meta) -> syn::Result<()> {
         match attribute::key(meta).as_str() {
-            "name" => attribute::put(&mut self.name, meta, attribute::text(meta)?.value()),
-            "title" => attribute::put(&mut self.title, meta, attribute::text(meta)?.value()),
-            "mime_type" => attribute::put(&mut self.mime_type, meta, attribute::text(meta)?.value()),
-            "icon" => attribute::put(&mut self.icon, meta, attribute::icon(meta)?),
-            "define" => attribute::put(&mut self.define, meta, attribute::function(meta, "ResourceDefinition")?),
-            _ => Err(attribute::unknown("resource", &KEYS, meta)),
+            "name" => attribute::set_once(&mut self.name, meta, attribute::parse_string(meta)?.value()),
+            "title" => attribute::set_once(&mut self.title, meta, attribute::parse_string(meta)?.value()),
+            "mime_type" => attribute::set_once(&mut self.mime_type, meta, attribute::parse_string(meta)?.value()),
+            "icon" => attribute::set_once(&mut self.icon, meta, attribute::parse_icon_uri(meta)?),
+            "define" => attribute::set_once(
+                &mut self.define,
+                meta,
+                attribute::parse_define_function(meta, "ResourceDefinition")?,
+            ),
+            _ => Err(attribute::unknown_key_error("resource", &KEYS, meta)),
         }
     }
 }
 
 /// Returns the function and the implementation of its resource.
-pub(crate) fn make(options: TokenStream, function: &ItemFn) -> syn::Result<TokenStream> {
-    let mut errors = Errors::default();
-    parameters::check_qualifiers(function, WHAT, &mut errors);
-    let options = errors.take(Options::parse(options));
-    let description = errors.take(description::of(function, WHAT));
-    let output = errors.take(parameters::output(function, WHAT));
-    let parameters = errors.take(parameters::of(function, WHAT));
+pub(crate) fn expand(options: TokenStream, function: &ItemFn) -> syn::Result<TokenStream> {
+    let mut errors = ErrorCollector::default();
+    parameters::check_qualifiers(function, ITEM_KIND, &mut errors);
+    let options = errors.record(ResourceOptions::parse(options));
+    let description = errors.record(description::of(function, ITEM_KIND));
+    let output = errors.record(parameters::return_type(function, ITEM_KIND));
+    let parameters = errors.record(parameters::parse(function, ITEM_KIND));
     if let (Some((uri, _)), Some(parameters)) = (&options, &parameters) {
-        errors.take(check_variables(function, uri, parameters));
+        errors.record(check_variables(function, uri, parameters));
     }
     let (Some((uri, options)), Some(description), Some(output), Some(parameters)) =
         (options, description, output, parameters)
     else {
-        return Err(errors.combined());
+        return Err(errors.into_error());
     };
     let name = options.name.unwrap_or_else(|| function.sig.ident.unraw().to_string());
     let texts = [("title", &options.title), ("mime_type", &options.mime_type), ("icon", &options.icon)];
@@ -89,7 +93,7 @@ pub(crate) fn make(options: TokenStream, function: &ItemFn) -> syn::Result<Token
         Some(define) => quote!(#define(#definition)),
         None => definition,
     };
-    let (ident, passed) = (&function.sig.ident, parameters::passed(&parameters));
+    let (ident, passed) = (&function.sig.ident, parameters::call_arguments(&parameters));
     let target = quote! {
         impl ::toolbay_plugin::__private::Target for #ident {
             const TARGET: &'static str = <Self as ::toolbay_plugin::Readable>::URI;
@@ -113,14 +117,14 @@ pub(crate) fn make(options: TokenStream, function: &ItemFn) -> syn::Result<Token
             }
         }
     };
-    errors.or(companion::of(function, &[implementation, target], "Resource", "ResourceEntry"))
+    errors.into_result(companion::generate(function, &[implementation, target], "Resource", "ResourceEntry"))
 }
 
 /// Checks the scheme of the URI, and that the variables of the URI and the parameters of the
 /// function correspond.
-fn check_variables(function: &ItemFn, uri: &LitStr, parameters: &[Parameter]) -> syn::Result<()> {
+fn check_variables(function: &ItemFn, uri: &LitStr, parameters: &[FunctionParameter]) -> syn::Result<()> {
     let text = uri.value();
-    let mut errors = Errors::default();
+    let mut errors = ErrorCollector::default();
     let scheme = text.split_once(':').map(|(scheme, _)| scheme).unwrap_or_default();
     if !scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         || !scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
@@ -138,21 +142,23 @@ fn check_variables(function: &ItemFn, uri: &LitStr, parameters: &[Parameter]) ->
         rest = after;
     }
     let named = |name: &str| {
-        parameters.iter().any(|parameter| matches!(parameter, Parameter::Argument(argument) if argument.name() == name))
+        parameters
+            .iter()
+            .any(|parameter| matches!(parameter, FunctionParameter::Argument(argument) if argument.name() == name))
     };
     for variable in variables.iter().filter(|variable| !named(variable)) {
         let why = format!("the function has no parameter for `{{{variable}}}`: add `{variable}: String`");
         errors.push(syn::Error::new_spanned(&function.sig.ident, why));
     }
     for parameter in parameters {
-        if let Parameter::Argument(argument) = parameter
+        if let FunctionParameter::Argument(argument) = parameter
             && !variables.contains(&argument.name().as_str())
         {
             let why = format!("the URI has no variable `{{{}}}`", argument.name());
             errors.push(syn::Error::new_spanned(&argument.ident, why));
         }
     }
-    errors.or(())
+    errors.into_result(())
 }
 
 #[cfg(test)]
@@ -161,7 +167,7 @@ mod tests {
     use syn::parse_quote;
 
     fn mistakes(options: TokenStream, function: &ItemFn) -> String {
-        let error = make(options, function).unwrap_err();
+        let error = expand(options, function).unwrap_err();
         error.into_iter().map(|error| error.to_string()).collect::<Vec<_>>().join("; ")
     }
 
@@ -188,6 +194,6 @@ mod tests {
         assert!(mistakes(quote!("note"), &function).contains("begins with a scheme"));
         assert!(mistakes(quote!("a:{b"), &function).contains("`}` is missing"));
         assert!(mistakes(quote!("a:b", mimetype = "a/b"), &function).contains("did you mean `mime_type`?"));
-        assert!(make(quote!("a:b", mime_type = "a/b"), &function).is_ok());
+        assert!(expand(quote!("a:b", mime_type = "a/b"), &function).is_ok());
     }
 }

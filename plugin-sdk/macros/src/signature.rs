@@ -1,34 +1,34 @@
 //! The parameters and the return type of a tool's function.
 
-use crate::errors::Errors;
+use crate::errors::ErrorCollector;
 use syn::{FnArg, ItemFn, ReturnType, Type, parse_quote};
 
 /// The expected signature, which ends every message about the parameters.
-const SHAPE: &str = "a tool is `fn name(args: Args, ctx: &Context)`, and may leave out either";
+const EXPECTED_SIGNATURE: &str = "a tool is `fn name(args: Args, ctx: &Context)`, and may leave out either";
 
-pub(crate) struct Signature {
+pub(crate) struct ToolSignature {
     /// The type of the arguments, if the tool takes any.
     pub(crate) args: Option<Type>,
     /// True if the tool takes the context.
-    pub(crate) context: bool,
+    pub(crate) takes_context: bool,
     /// The return type.
     pub(crate) output: Type,
 }
 
-impl Signature {
+impl ToolSignature {
     pub(crate) fn of(function: &ItemFn) -> syn::Result<Self> {
-        let mut errors = Errors::default();
+        let mut errors = ErrorCollector::default();
         check_qualifiers(function, &mut errors);
-        let output = errors.take(output(&function.sig.output));
-        let parameters = errors.take(parameters(function));
+        let output = errors.record(return_type(&function.sig.output));
+        let parameters = errors.record(parse_parameters(function));
         match (output, parameters) {
-            (Some(output), Some((args, context))) => errors.or(Self { args, context, output }),
-            _ => Err(errors.combined()),
+            (Some(output), Some((args, context))) => errors.into_result(Self { args, takes_context: context, output }),
+            _ => Err(errors.into_error()),
         }
     }
 }
 
-fn check_qualifiers(function: &ItemFn, errors: &mut Errors) {
+fn check_qualifiers(function: &ItemFn, errors: &mut ErrorCollector) {
     let signature = &function.sig;
     if let Some(keyword) = &signature.asyncness {
         errors.push(syn::Error::new_spanned(
@@ -56,7 +56,7 @@ fn check_qualifiers(function: &ItemFn, errors: &mut Errors) {
     }
 }
 
-fn output(output: &ReturnType) -> syn::Result<Type> {
+fn return_type(output: &ReturnType) -> syn::Result<Type> {
     match output {
         ReturnType::Default => Ok(parse_quote!(())),
         ReturnType::Type(_, output) if matches!(**output, Type::ImplTrait(_)) => Err(syn::Error::new_spanned(
@@ -67,7 +67,7 @@ fn output(output: &ReturnType) -> syn::Result<Type> {
     }
 }
 
-fn parameters(function: &ItemFn) -> syn::Result<(Option<Type>, bool)> {
+fn parse_parameters(function: &ItemFn) -> syn::Result<(Option<Type>, bool)> {
     let inputs = &function.sig.inputs;
     let mut types = Vec::with_capacity(inputs.len());
     for input in inputs {
@@ -85,31 +85,33 @@ fn parameters(function: &ItemFn) -> syn::Result<(Option<Type>, bool)> {
     match types[..] {
         [] => Ok((None, false)),
         [only] if is_context(only) => Ok((None, true)),
-        [args] => Ok((Some(arguments(args)?), false)),
+        [args] => Ok((Some(check_arguments_type(args)?), false)),
         [context, args] if is_context(context) && !is_context(args) => {
-            Err(syn::Error::new_spanned(inputs, format!("the arguments come before the context: {SHAPE}")))
+            Err(syn::Error::new_spanned(inputs, format!("the arguments come before the context: {EXPECTED_SIGNATURE}")))
         }
-        [args, context] if is_context(context) => Ok((Some(arguments(args)?), true)),
-        [_, second] if is_named(second, "Context") => Err(by_value_context(second)),
+        [args, context] if is_context(context) => Ok((Some(check_arguments_type(args)?), true)),
+        [_, second] if is_named(second, "Context") => Err(context_by_value_error(second)),
         [_, second] => Err(syn::Error::new_spanned(
             second,
-            format!("the second parameter is the context: {SHAPE}; more arguments are more fields of `Args`"),
+            format!(
+                "the second parameter is the context: {EXPECTED_SIGNATURE}; more arguments are more fields of `Args`"
+            ),
         )),
         _ => Err(syn::Error::new_spanned(
             inputs,
-            format!("too many parameters: {SHAPE}; more arguments are more fields of `Args`"),
+            format!("too many parameters: {EXPECTED_SIGNATURE}; more arguments are more fields of `Args`"),
         )),
     }
 }
 
 /// Checks the type of the arguments, as far as its tokens allow.
-fn arguments(args: &Type) -> syn::Result<Type> {
+fn check_arguments_type(args: &Type) -> syn::Result<Type> {
     match args {
         Type::Reference(_) => Err(syn::Error::new_spanned(args, "the arguments are passed by value: remove the `&`")),
         Type::ImplTrait(_) => {
             Err(syn::Error::new_spanned(args, "a tool has one schema: replace `impl Trait` by a concrete type"))
         }
-        _ if is_named(args, "Context") => Err(by_value_context(args)),
+        _ if is_named(args, "Context") => Err(context_by_value_error(args)),
         _ if is_scalar(args) => Err(syn::Error::new_spanned(
             args,
             "the arguments of a tool have names: make this a field of a \
@@ -119,7 +121,7 @@ fn arguments(args: &Type) -> syn::Result<Type> {
     }
 }
 
-fn by_value_context(context: &Type) -> syn::Error {
+fn context_by_value_error(context: &Type) -> syn::Error {
     syn::Error::new_spanned(context, "the context is lent: take `ctx: &Context`")
 }
 
@@ -154,8 +156,8 @@ mod tests {
     use super::*;
 
     fn shape(function: &ItemFn) -> (bool, bool) {
-        let signature = Signature::of(function).unwrap();
-        (signature.args.is_some(), signature.context)
+        let signature = ToolSignature::of(function).unwrap();
+        (signature.args.is_some(), signature.takes_context)
     }
 
     #[test]
@@ -191,7 +193,7 @@ mod tests {
         let function = parse_quote!(
             async unsafe extern "C" fn f<T>(args: &T) -> impl Sized {}
         );
-        let error = Signature::of(&function).err().unwrap();
+        let error = ToolSignature::of(&function).err().unwrap();
         assert_eq!(error.into_iter().count(), 6);
     }
 
@@ -200,7 +202,7 @@ mod tests {
         let function = parse_quote!(
             fn f(args: Args, ctx: &mut Context) {}
         );
-        let error = Signature::of(&function).err().unwrap();
+        let error = ToolSignature::of(&function).err().unwrap();
         assert!(error.to_string().contains("`fn name(args: Args, ctx: &Context)`"));
     }
 }

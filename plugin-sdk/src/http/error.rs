@@ -29,7 +29,7 @@ pub enum Error {
 
 impl Error {
     /// Converts an error code of the host.
-    pub(super) fn of(code: &ErrorCode) -> Self {
+    pub(super) fn from_code(code: &ErrorCode) -> Self {
         match code {
             ErrorCode::HttpRequestDenied => Self::Denied,
             ErrorCode::DnsTimeout
@@ -47,14 +47,14 @@ impl Error {
             }
             ErrorCode::TlsProtocolError | ErrorCode::TlsCertificateError | ErrorCode::TlsAlertReceived(_) => Self::Tls,
             ErrorCode::InternalError(Some(words)) => Self::Other(words.clone()),
-            code => Self::Other(words(code)),
+            code => Self::Other(code_in_words(code)),
         }
     }
 }
 
 /// Returns the name of an error code in words: `ConnectionLimitReached` becomes
 /// `connection limit reached`.
-fn words(code: &ErrorCode) -> String {
+fn code_in_words(code: &ErrorCode) -> String {
     let name = format!("{code:?}");
     let name = name.rsplit("::").next().unwrap_or_default();
     let mut words = String::new();

@@ -13,7 +13,7 @@ use super::error::Error;
 use super::response::Response;
 
 /// Maximum size of one write of the body, in bytes.
-const PIECE: usize = 4096;
+const WRITE_CHUNK_BYTES: usize = 4096;
 
 /// A request that has not been sent yet.
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ impl Request {
         let (scheme, rest) = match self.url.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (Scheme::Https, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (Scheme::Http, rest),
-            _ => return Err(invalid("its URL must begin with https:// or http://")),
+            _ => return Err(invalid_request("its URL must begin with https:// or http://")),
         };
         let rest = rest.split('#').next().unwrap_or_default();
         let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
@@ -89,7 +89,8 @@ impl Request {
         if let Some(body) = body {
             self.headers.push(("content-length".to_owned(), body.len().to_string().into_bytes()));
         }
-        let headers = Fields::from_list(&self.headers).map_err(|_| invalid("the host refuses one of its headers"))?;
+        let headers =
+            Fields::from_list(&self.headers).map_err(|_| invalid_request("the host refuses one of its headers"))?;
         let request = OutgoingRequest::new(headers);
         let method = match self.method.as_str() {
             "GET" => Method::Get,
@@ -103,20 +104,20 @@ impl Request {
         };
         // The default method is GET.
         if !matches!(method, Method::Get) {
-            request.set_method(&method).map_err(|()| invalid("its method is no HTTP method"))?;
+            request.set_method(&method).map_err(|()| invalid_request("its method is no HTTP method"))?;
         }
-        request.set_scheme(Some(&scheme)).map_err(|()| invalid("its scheme is unknown"))?;
-        request.set_authority(Some(authority)).map_err(|()| invalid("the host in its URL is invalid"))?;
-        request.set_path_with_query(Some(&path)).map_err(|()| invalid("the path in its URL is invalid"))?;
+        request.set_scheme(Some(&scheme)).map_err(|()| invalid_request("its scheme is unknown"))?;
+        request.set_authority(Some(authority)).map_err(|()| invalid_request("the host in its URL is invalid"))?;
+        request.set_path_with_query(Some(&path)).map_err(|()| invalid_request("the path in its URL is invalid"))?;
         // Each handle costs a host call, so a request without a body does not create one.
         let outgoing = body.map(|body| request.body().map(|outgoing| (outgoing, body))).transpose();
-        let outgoing = outgoing.map_err(|()| invalid("it has no body"))?;
-        let answering = handle(request, self.options()?).map_err(|code| Error::of(&code))?;
+        let outgoing = outgoing.map_err(|()| invalid_request("it has no body"))?;
+        let answering = handle(request, self.options()?).map_err(|code| Error::from_code(&code))?;
         if let Some((outgoing, body)) = outgoing {
             // The host reads the body while it sends the request.
-            write(outgoing, body, &answering)?;
+            write_body(outgoing, body, &answering)?;
         }
-        Response::of(&answering)
+        Response::receive(&answering)
     }
 
     fn options(&self) -> Result<Option<RequestOptions>, Error> {
@@ -127,15 +128,19 @@ impl Request {
             options.set_first_byte_timeout(Some(timeout)),
             options.set_between_bytes_timeout(Some(timeout)),
         ];
-        if set.iter().any(Result::is_err) { Err(invalid("the host refuses its timeout")) } else { Ok(Some(options)) }
+        if set.iter().any(Result::is_err) {
+            Err(invalid_request("the host refuses its timeout"))
+        } else {
+            Ok(Some(options))
+        }
     }
 }
 
 /// Writes the body. A server that does not need the whole body may respond before its end.
-fn write(outgoing: OutgoingBody, body: &[u8], answering: &FutureIncomingResponse) -> Result<(), Error> {
-    let stream = outgoing.write().map_err(|()| invalid("it has no body"))?;
+fn write_body(outgoing: OutgoingBody, body: &[u8], answering: &FutureIncomingResponse) -> Result<(), Error> {
+    let stream = outgoing.write().map_err(|()| invalid_request("it has no body"))?;
     let answered = answering.subscribe();
-    for piece in body.chunks(PIECE) {
+    for piece in body.chunks(WRITE_CHUNK_BYTES) {
         match stream.blocking_write_and_flush(piece) {
             Ok(()) => {}
             Err(StreamError::Closed | StreamError::LastOperationFailed(_)) => {
@@ -150,6 +155,6 @@ fn write(outgoing: OutgoingBody, body: &[u8], answering: &FutureIncomingResponse
     Ok(())
 }
 
-fn invalid(what: &str) -> Error {
+fn invalid_request(what: &str) -> Error {
     Error::Invalid(what.to_owned())
 }

@@ -10,7 +10,7 @@ use wasip2::io::streams::{InputStream, StreamError};
 use super::error::Error;
 
 /// Maximum size of one read of the body, in bytes.
-const PIECE: u64 = 64 << 10;
+const READ_CHUNK_BYTES: u64 = 64 << 10;
 
 /// A response whose body has not been read. [`Read`] reads the body piece by piece.
 #[derive(Debug)]
@@ -25,17 +25,17 @@ pub struct Response {
     stream: Option<InputStream>,
     _body: IncomingBody,
     /// The bytes of the last read from the stream.
-    read: Vec<u8>,
-    at: usize,
+    buffer: Vec<u8>,
+    position: usize,
 }
 
 impl Response {
     /// Waits for the response.
-    pub(super) fn of(answering: &FutureIncomingResponse) -> Result<Self, Error> {
+    pub(super) fn receive(answering: &FutureIncomingResponse) -> Result<Self, Error> {
         answering.subscribe().block();
         let head = match answering.get() {
             Some(Ok(Ok(head))) => head,
-            Some(Ok(Err(code))) => return Err(Error::of(&code)),
+            Some(Ok(Err(code))) => return Err(Error::from_code(&code)),
             Some(Err(())) | None => return Err(Error::Other("the host has no response".to_owned())),
         };
         let status = head.status();
@@ -43,7 +43,7 @@ impl Response {
         let body = head.consume().map_err(|()| no_body())?;
         let stream = body.stream().map_err(|()| no_body())?;
         let headers = OnceCell::new();
-        Ok(Self { status, head, headers, stream: Some(stream), _body: body, read: Vec::new(), at: 0 })
+        Ok(Self { status, head, headers, stream: Some(stream), _body: body, buffer: Vec::new(), position: 0 })
     }
 
     /// Returns the status, such as 200.
@@ -75,11 +75,11 @@ impl Response {
     /// Returns an error if the connection fails before the end of the body.
     pub fn bytes(mut self) -> Result<Vec<u8>, Error> {
         let mut all = Vec::new();
-        while self.more()? {
+        while self.fill_buffer()? {
             if all.is_empty() {
-                all = std::mem::take(&mut self.read);
+                all = std::mem::take(&mut self.buffer);
             } else {
-                all.append(&mut self.read);
+                all.append(&mut self.buffer);
             }
         }
         Ok(all)
@@ -105,11 +105,11 @@ impl Response {
     }
 
     /// Replaces the buffered bytes with the next ones. Returns false at the end of the body.
-    fn more(&mut self) -> Result<bool, Error> {
-        (self.read, self.at) = (Vec::new(), 0);
+    fn fill_buffer(&mut self) -> Result<bool, Error> {
+        (self.buffer, self.position) = (Vec::new(), 0);
         let Some(stream) = &self.stream else { return Ok(false) };
-        match stream.blocking_read(PIECE) {
-            Ok(read) => self.read = read,
+        match stream.blocking_read(READ_CHUNK_BYTES) {
+            Ok(read) => self.buffer = read,
             Err(StreamError::Closed) => {
                 self.stream = None;
                 return Ok(false);
@@ -117,7 +117,7 @@ impl Response {
             Err(StreamError::LastOperationFailed(error)) => {
                 self.stream = None;
                 let code = http_error_code(&error);
-                return Err(code.map_or_else(|| Error::Other(error.to_debug_string()), |code| Error::of(&code)));
+                return Err(code.map_or_else(|| Error::Other(error.to_debug_string()), |code| Error::from_code(&code)));
             }
         }
         Ok(true)
@@ -126,17 +126,17 @@ impl Response {
 
 impl Read for Response {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.at == self.read.len() {
-            if !self.more().map_err(io::Error::other)? {
+        while self.position == self.buffer.len() {
+            if !self.fill_buffer().map_err(io::Error::other)? {
                 return Ok(0);
             }
         }
-        let rest = self.read.get(self.at..).unwrap_or_default();
+        let rest = self.buffer.get(self.position..).unwrap_or_default();
         let count = rest.len().min(buffer.len());
         if let (Some(to), Some(from)) = (buffer.get_mut(..count), rest.get(..count)) {
             to.copy_from_slice(from);
         }
-        self.at += count;
+        self.position += count;
         Ok(count)
     }
 }

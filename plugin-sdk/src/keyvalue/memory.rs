@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use super::error::Error;
 
-type Values = BTreeMap<String, Vec<u8>>;
+type BucketValues = BTreeMap<String, Vec<u8>>;
 
 thread_local! {
     /// The buckets of a test. Each test runs on its own thread.
-    static BUCKETS: RefCell<BTreeMap<String, Values>> = const { RefCell::new(BTreeMap::new()) };
+    static BUCKETS: RefCell<BTreeMap<String, BucketValues>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 #[derive(Debug)]
@@ -22,30 +22,30 @@ pub(super) fn open(name: &str) -> Result<Bucket, Error> {
 
 #[allow(clippy::unnecessary_wraps, reason = "they have the signatures of the host's")]
 impl Bucket {
-    fn with<T>(&self, act: impl FnOnce(&mut Values) -> T) -> T {
+    fn with_values<T>(&self, act: impl FnOnce(&mut BucketValues) -> T) -> T {
         BUCKETS.with_borrow_mut(|buckets| act(buckets.entry(self.0.clone()).or_default()))
     }
 
     pub(super) fn get(&self, key: &str) -> Result<Option<Vec<u8>>, Error> {
-        Ok(self.with(|values| values.get(key).cloned()))
+        Ok(self.with_values(|values| values.get(key).cloned()))
     }
 
     pub(super) fn set(&self, key: &str, value: &[u8]) -> Result<(), Error> {
-        self.with(|values| values.insert(key.to_owned(), value.to_vec()));
+        self.with_values(|values| values.insert(key.to_owned(), value.to_vec()));
         Ok(())
     }
 
     pub(super) fn delete(&self, key: &str) -> Result<(), Error> {
-        self.with(|values| values.remove(key));
+        self.with_values(|values| values.remove(key));
         Ok(())
     }
 
     pub(super) fn exists(&self, key: &str) -> Result<bool, Error> {
-        Ok(self.with(|values| values.contains_key(key)))
+        Ok(self.with_values(|values| values.contains_key(key)))
     }
 
     pub(super) fn increment(&self, key: &str, by: u64) -> Result<u64, Error> {
-        self.with(|values| {
+        self.with_values(|values| {
             let number = |value: &Vec<u8>| std::str::from_utf8(value).ok()?.parse::<u64>().ok();
             let before = values.get(key).map_or(Some(0), number);
             let sum = before.and_then(|before| before.checked_add(by));
@@ -56,6 +56,6 @@ impl Bucket {
     }
 
     pub(super) fn list_keys(&self, _: Option<u64>) -> Result<(Vec<String>, Option<u64>), Error> {
-        Ok((self.with(|values| values.keys().cloned().collect()), None))
+        Ok((self.with_values(|values| values.keys().cloned().collect()), None))
     }
 }

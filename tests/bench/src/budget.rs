@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use toolbay_testkit::latency::Latencies;
-use toolbay_testkit::{Answer, Connection, Mailbox, message};
+use toolbay_testkit::latency::LatencyHistogram;
+use toolbay_testkit::{CallerMailbox, RequestResult, SharedConnection, message};
 
 use crate::row::{Row, Target};
 use crate::stage::{DEADLINE_MS, FUEL};
@@ -17,11 +17,11 @@ const TARGET: Duration = Duration::from_millis(5);
 const TIMES: u32 = 10;
 
 /// Measures fuel, and the deadline for several kinds of guests.
-pub(crate) fn measure(connection: &Connection, rounds: u32) -> Result<Vec<Row>> {
-    let mailbox = connection.mailbox();
+pub(crate) fn measure(connection: &SharedConnection, rounds: u32) -> Result<Vec<Row>> {
+    let mailbox = connection.open_mailbox();
     let mut rows = vec![fuel(&mailbox, rounds)?];
     for (tool, words) in [("spin", "computing"), ("random", "asking for random bytes"), ("sleep", "sleeping")] {
-        let mut past = Latencies::new()?;
+        let mut past = LatencyHistogram::new()?;
         for _ in 0..rounds * TIMES {
             let (answer, took) = timed(&mailbox, &format!("late.{tool}"), &json!({}))?;
             ends_by("deadline", &answer)?;
@@ -35,9 +35,9 @@ pub(crate) fn measure(connection: &Connection, rounds: u32) -> Result<Vec<Row>> 
 
 /// Compares a loop that uses all the fuel and ends with one that never ends. Measures how much
 /// later the second response arrives.
-fn fuel(mailbox: &Mailbox<'_>, rounds: u32) -> Result<Row> {
+fn fuel(mailbox: &CallerMailbox<'_>, rounds: u32) -> Result<Row> {
     let enough = rounds_of(mailbox)?;
-    let (mut whole, mut past) = (Latencies::new()?, Latencies::new()?);
+    let (mut whole, mut past) = (LatencyHistogram::new()?, LatencyHistogram::new()?);
     let mut ended = Vec::new();
     for _ in 0..rounds * TIMES {
         let (answer, took) = timed(mailbox, "budget.rounds", &json!({"n": enough}))?;
@@ -55,7 +55,7 @@ fn fuel(mailbox: &Mailbox<'_>, rounds: u32) -> Result<Row> {
 }
 
 /// Returns the number of loop rounds that the fuel allows, extrapolated from two shorter loops.
-fn rounds_of(mailbox: &Mailbox<'_>) -> Result<u64> {
+fn rounds_of(mailbox: &CallerMailbox<'_>) -> Result<u64> {
     const SHORT: u64 = 100_000;
     let fuel = |n: u64| fuel_of(&timed(mailbox, "budget.rounds", &json!({"n": n}))?.0);
     let (one, two) = (fuel(SHORT)?, fuel(2 * SHORT)?);
@@ -63,20 +63,20 @@ fn rounds_of(mailbox: &Mailbox<'_>) -> Result<u64> {
     Ok((FUEL - (one - each.min(one))) * SHORT / each)
 }
 
-fn timed(mailbox: &Mailbox<'_>, tool: &str, arguments: &Value) -> Result<(Answer, Duration)> {
+fn timed(mailbox: &CallerMailbox<'_>, tool: &str, arguments: &Value) -> Result<(RequestResult, Duration)> {
     let began = Instant::now();
-    let answer = mailbox.ask(tool, arguments)?;
-    Ok((answer.what, answer.at - began))
+    let answer = mailbox.call_and_wait(tool, arguments)?;
+    Ok((answer.message, answer.received_at - began))
 }
 
 /// Returns the fuel that a successful call used.
-fn fuel_of(answer: &Answer) -> Result<u64> {
+fn fuel_of(answer: &RequestResult) -> Result<u64> {
     let result = answer.as_ref().ok().filter(|result| result.get("isError").is_none());
     let usage = result.and_then(|result| result.get("_meta")?.get("dev.toolbay/usage")?.get("fuel")?.as_u64());
     usage.with_context(|| format!("a loop that ends did not end well: {answer:?}"))
 }
 
-fn ends_by(kind: &str, answer: &Answer) -> Result<()> {
+fn ends_by(kind: &str, answer: &RequestResult) -> Result<()> {
     let ended = answer.as_ref().ok().and_then(message::error_kind);
     ensure!(ended == Some(kind), "expected an end by {kind}: {answer:?}");
     Ok(())

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde_json::json;
-use toolbay_testkit::latency::Latencies;
-use toolbay_testkit::vitals::vitals;
-use toolbay_testkit::{Connection, Mailbox};
+use toolbay_testkit::latency::LatencyHistogram;
+use toolbay_testkit::process_usage::vitals;
+use toolbay_testkit::{CallerMailbox, SharedConnection};
 
 use crate::fairness::pause;
 use crate::row::{Row, Target};
@@ -28,12 +28,12 @@ const AFTERWARDS: Duration = Duration::from_millis(200);
 const NEXT: &str = "alone.edition";
 
 /// Measures guests that are cancelled in different states.
-pub(crate) fn measure(connection: &Connection, rounds: u32) -> Result<Vec<Row>> {
-    let mailbox = connection.mailbox();
-    let mut idle = Latencies::new()?;
+pub(crate) fn measure(connection: &SharedConnection, rounds: u32) -> Result<Vec<Row>> {
+    let mailbox = connection.open_mailbox();
+    let mut idle = LatencyHistogram::new()?;
     for _ in 0..rounds * TIMES {
         let began = Instant::now();
-        idle.add(mailbox.ask(NEXT, &json!({}))?.at - began);
+        idle.add(mailbox.call_and_wait(NEXT, &json!({}))?.received_at - began);
     }
     let mut rows = Vec::new();
     let guests = [
@@ -43,7 +43,7 @@ pub(crate) fn measure(connection: &Connection, rounds: u32) -> Result<Vec<Row>> 
         ("sleep", "sleeping"),
     ];
     for (tool, words) in guests {
-        let (mut gone, mut cpu) = (Latencies::new()?, Latencies::new()?);
+        let (mut gone, mut cpu) = (LatencyHistogram::new()?, LatencyHistogram::new()?);
         for n in 0..rounds * TIMES {
             gone.add(cancelled(connection, &mailbox, tool, n)?);
             let before = vitals(connection.pid())?.cpu;
@@ -64,17 +64,17 @@ pub(crate) fn measure(connection: &Connection, rounds: u32) -> Result<Vec<Row>> 
 
 /// Returns the time from the cancellation of a running guest to the response of the call that waits
 /// for its end.
-fn cancelled(connection: &Connection, mailbox: &Mailbox<'_>, tool: &str, n: u32) -> Result<Duration> {
+fn cancelled(connection: &SharedConnection, mailbox: &CallerMailbox<'_>, tool: &str, n: u32) -> Result<Duration> {
     let first = mailbox.call_with_progress(&format!("alone.{tool}"), &json!({}))?;
-    mailbox.begun(first)?;
+    mailbox.wait_until_started(first)?;
     let next = mailbox.call(NEXT, &json!({}))?;
     // The delay ensures that the guest is running, at a different point each time, and that the
     // next call has arrived.
     pause(Duration::from_millis(10) + Duration::from_micros(u64::from(n) * 317 % 5000));
-    ensure!(mailbox.next(Instant::now()).is_none(), "two calls ran at once, or a guest ended by itself");
+    ensure!(mailbox.next_event(Instant::now()).is_none(), "two calls ran at once, or a guest ended by itself");
     let began = Instant::now();
     connection.cancel(first)?;
-    let answer = mailbox.answer(next)?;
-    ensure!(answer.what.is_ok_and(|result| result.get("isError").is_none()), "the next call failed");
-    Ok(answer.at - began)
+    let answer = mailbox.wait_for_response(next)?;
+    ensure!(answer.message.is_ok_and(|result| result.get("isError").is_none()), "the next call failed");
+    Ok(answer.received_at - began)
 }

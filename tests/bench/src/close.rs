@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use toolbay_testkit::latency::Latencies;
-use toolbay_testkit::{Toolbay, message, revision};
+use toolbay_testkit::latency::LatencyHistogram;
+use toolbay_testkit::{ToolbayCommand, message, revision};
 
 use crate::row::{Row, Target};
 use crate::stage::Stage;
@@ -34,8 +34,8 @@ pub(crate) fn measure(stage: &Stage, rounds: u32) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn repeated(stage: &Stage, tool: Option<&str>, rounds: u32) -> Result<Latencies> {
-    let mut latencies = Latencies::new()?;
+fn repeated(stage: &Stage, tool: Option<&str>, rounds: u32) -> Result<LatencyHistogram> {
+    let mut latencies = LatencyHistogram::new()?;
     for _ in 0..rounds * TIMES {
         latencies.add(once(stage, tool)?);
     }
@@ -45,12 +45,16 @@ fn repeated(stage: &Stage, tool: Option<&str>, rounds: u32) -> Result<Latencies>
 /// Disconnects without a message, as a killed client does: both ends of the connection close.
 fn once(stage: &Stage, tool: Option<&str>) -> Result<Duration> {
     let mut conversation = Conversation::begin(stage)?;
-    conversation.says(&message::request(0, "initialize", &message::hello(revision::SESSION)))?;
+    conversation.says(&message::request(
+        0,
+        "initialize",
+        &message::initialize_params(revision::NEWEST_SESSION_REVISION),
+    ))?;
     conversation.hears(|message| message.get("id").is_some_and(|id| id == 0))?;
     conversation.says(&message::notification("notifications/initialized", &json!({})))?;
     for id in 1..=GUESTS {
         let Some(tool) = tool else { break };
-        let params = message::call(&format!("burner.{tool}"), &json!({}), Some(id));
+        let params = message::call_params(&format!("burner.{tool}"), &json!({}), Some(id));
         conversation.says(&message::request(id, "tools/call", &params))?;
         conversation.hears(|message| message.pointer("/params/progressToken").is_some_and(|token| *token == id))?;
     }
@@ -71,7 +75,7 @@ struct Conversation {
 
 impl Conversation {
     fn begin(stage: &Stage) -> Result<Self> {
-        let (mut command, _) = Toolbay::new(&stage.folder).args(["serve"]).into_parts();
+        let (mut command, _) = ToolbayCommand::new(&stage.folder).args(["serve"]).into_parts();
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut server = command.spawn().context("failed to start the server")?;
         let input = server.stdin.take().context("no standard input")?;
@@ -89,7 +93,7 @@ impl Conversation {
         loop {
             line.clear();
             ensure!(self.output.read_line(&mut line)? > 0, "the server exited");
-            let message = message::read(line.trim_end().as_bytes())?;
+            let message = message::parse_line(line.trim_end().as_bytes())?;
             ensure!(message.get("error").is_none(), "the server answered with an error: {message}");
             if fits(&message) {
                 return Ok(());

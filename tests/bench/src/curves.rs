@@ -13,9 +13,9 @@ use std::path::PathBuf;
 use anstream::{eprintln, println};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use toolbay_testkit::build::{Builder, Profile};
+use toolbay_testkit::build::{BuildProfile, WorkspaceBuilder};
 use toolbay_testkit::terminal;
-use toolbay_testkit::workspace::Workspace;
+use toolbay_testkit::workspace::CargoWorkspace;
 
 use self::stand::Stand;
 use toolbay_report::{Lines, Machine, Page};
@@ -84,14 +84,14 @@ impl Curve {
 
 /// Measures the curves.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let workspace = Workspace::load()?;
+    let workspace = CargoWorkspace::load()?;
     let machine = Machine::now(&workspace.root)?;
-    let mut builder = Builder::new(&workspace);
+    let mut builder = WorkspaceBuilder::new(&workspace);
     let server = match &options.server {
         Some(server) => std::fs::canonicalize(server).with_context(|| format!("no server {}", server.display()))?,
-        None => builder.server(Profile::Release)?,
+        None => builder.build_server(BuildProfile::Release)?,
     };
-    let plugin = builder.guest("echo")?.join("echo.wasm");
+    let plugin = builder.build_guest("echo")?.join("echo.wasm");
     let stand = Stand::new(server, plugin, options.rounds, options.quick);
     let curves = if options.only.is_empty() { Curve::value_variants() } else { &options.only };
     let page = Page::of(&workspace.root);

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 use serde_json::json;
-use toolbay_testkit::latency::Latencies;
-use toolbay_testkit::vitals::vitals;
-use toolbay_testkit::{Connection, DEADLINE, Event, Mailbox};
+use toolbay_testkit::latency::LatencyHistogram;
+use toolbay_testkit::process_usage::vitals;
+use toolbay_testkit::{CallerEvent, CallerMailbox, DEADLINE, SharedConnection};
 
 use crate::row::{Row, Target};
 
@@ -33,8 +33,8 @@ const TEXT: &str = "sixty-four bytes of text, which is about what many a tool sa
 
 /// Latencies of light calls and pings.
 struct Light {
-    echo: Latencies,
-    ping: Latencies,
+    echo: LatencyHistogram,
+    ping: LatencyHistogram,
 }
 
 /// Latencies next to a number of guests of one kind.
@@ -46,7 +46,7 @@ struct Case {
 
 /// Measures all cases `rounds` times. The cases alternate, so that other work on the machine
 /// affects all of them.
-pub(crate) fn measure(connection: &Connection, rounds: u32, time: Duration) -> Result<Vec<Row>> {
+pub(crate) fn measure(connection: &SharedConnection, rounds: u32, time: Duration) -> Result<Vec<Row>> {
     let mut cases = vec![Case { what: None, crowd: 0, light: Light::new()? }];
     for burner in BURNERS {
         for crowd in CROWDS {
@@ -81,13 +81,13 @@ fn rows(cases: Vec<Case>) -> Result<Vec<Row>> {
 
 impl Light {
     fn new() -> Result<Self> {
-        Ok(Self { echo: Latencies::new()?, ping: Latencies::new()? })
+        Ok(Self { echo: LatencyHistogram::new()?, ping: LatencyHistogram::new()? })
     }
 
     /// Sends at fixed times, even if the previous request has no response yet. Otherwise, a slow
     /// response would reduce the load.
-    fn measure(&mut self, connection: &Connection, time: Duration) -> Result<()> {
-        let (mailbox, end) = (connection.mailbox(), Instant::now() + time);
+    fn measure(&mut self, connection: &SharedConnection, time: Duration) -> Result<()> {
+        let (mailbox, end) = (connection.open_mailbox(), Instant::now() + time);
         let (mut due, mut turn, mut open) = (Instant::now(), true, HashMap::new());
         while due < end || !open.is_empty() {
             let now = Instant::now();
@@ -104,16 +104,16 @@ impl Light {
                 continue;
             }
             let wait = if due < end { due } else { now + DEADLINE };
-            match mailbox.next(wait) {
-                Some(Event::Answer(id, answer)) => {
+            match mailbox.next_event(wait) {
+                Some(CallerEvent::Response(id, answer)) => {
                     let Some((echo, sent)) = open.remove(&id) else { continue };
                     let latencies = if echo { &mut self.echo } else { &mut self.ping };
-                    latencies.add(answer.at - sent);
-                    let well = answer.what.is_ok_and(|result| result.get("isError").is_none());
+                    latencies.add(answer.received_at - sent);
+                    let well = answer.message.is_ok_and(|result| result.get("isError").is_none());
                     ensure!(well, "a light call failed");
                 }
-                Some(Event::Gone) => bail!("the server exited"),
-                Some(Event::Progress(_)) => {}
+                Some(CallerEvent::ServerExited) => bail!("the server exited"),
+                Some(CallerEvent::Progress(_)) => {}
                 None => ensure!(due < end, "light calls were not answered within {} s", DEADLINE.as_secs()),
             }
         }
@@ -123,18 +123,18 @@ impl Light {
 
 /// CPU-bound guests that run until they are cancelled.
 struct Burning<'a> {
-    connection: &'a Connection,
+    connection: &'a SharedConnection,
     calls: Vec<u64>,
     /// The mailbox for their responses.
-    mailbox: Mailbox<'a>,
+    mailbox: CallerMailbox<'a>,
 }
 
 impl<'a> Burning<'a> {
-    fn begin(connection: &'a Connection, tool: &str, crowd: usize) -> Result<Self> {
-        let (mailbox, mut calls) = (connection.mailbox(), Vec::new());
+    fn begin(connection: &'a SharedConnection, tool: &str, crowd: usize) -> Result<Self> {
+        let (mailbox, mut calls) = (connection.open_mailbox(), Vec::new());
         for _ in 0..crowd {
             let call = mailbox.call_with_progress(&format!("burner.{tool}"), &json!({}))?;
-            mailbox.begun(call)?;
+            mailbox.wait_until_started(call)?;
             calls.push(call);
         }
         Ok(Self { connection, calls, mailbox })
@@ -142,7 +142,7 @@ impl<'a> Burning<'a> {
 
     /// Cancels the guests and waits until the server is idle, for the next case.
     fn end(self) -> Result<()> {
-        ensure!(self.mailbox.next(Instant::now()).is_none(), "a guest that should burn was answered");
+        ensure!(self.mailbox.next_event(Instant::now()).is_none(), "a guest that should burn was answered");
         for call in self.calls {
             self.connection.cancel(call)?;
         }

@@ -25,9 +25,11 @@ use anstream::{eprintln, println};
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum as _};
 use serde_json::{Value, json};
-use toolbay_testkit::build::{Builder, Profile};
-use toolbay_testkit::workspace::Workspace;
-use toolbay_testkit::{Connection, DEADLINE, Log, Toolbay, Unclaimed, revision, terminal, vitals};
+use toolbay_testkit::build::{BuildProfile, WorkspaceBuilder};
+use toolbay_testkit::workspace::CargoWorkspace;
+use toolbay_testkit::{
+    DEADLINE, ProgramLog, SharedConnection, ToolbayCommand, UnclaimedPolicy, process_usage, revision, terminal,
+};
 
 use self::row::Row;
 use self::stage::Stage;
@@ -85,15 +87,15 @@ struct Subject {
 }
 
 impl Subject {
-    fn profile(&self) -> Profile {
-        if self.release { Profile::Release } else { Profile::Dev }
+    fn profile(&self) -> BuildProfile {
+        if self.release { BuildProfile::Release } else { BuildProfile::Dev }
     }
 
     /// Returns the measured server.
-    fn program(&self, builder: &mut Builder<'_>) -> Result<PathBuf> {
+    fn program(&self, builder: &mut WorkspaceBuilder<'_>) -> Result<PathBuf> {
         match &self.server {
             Some(server) => std::fs::canonicalize(server).with_context(|| format!("no server {}", server.display())),
-            None => builder.server(self.profile()),
+            None => builder.build_server(self.profile()),
         }
     }
 
@@ -169,7 +171,7 @@ struct Beside {
 
 fn main() -> ExitCode {
     let bench = Cli::parse().bench.unwrap_or_else(|| Bench::Peers(peers::Options::quick()));
-    terminal::exit(match bench {
+    terminal::exit_code(match bench {
         Bench::Fairness(options) => fairness(&options),
         Bench::Strangers(options) => beside_strangers(&options),
         Bench::Requests(options) => requests(&options),
@@ -183,8 +185,9 @@ fn main() -> ExitCode {
 fn fairness(options: &Options) -> Result<()> {
     let subject = &options.subject;
     let server = subject.server.as_deref();
-    let stage = Stage::set(&Builder::new(&Workspace::load()?).with_server(server, subject.profile())?)?;
-    let load = vitals::load_average()?;
+    let stage =
+        Stage::set(&WorkspaceBuilder::new(&CargoWorkspace::load()?).build_all_with_server(server, subject.profile())?)?;
+    let load = process_usage::load_average()?;
     let rows = measure(&stage, options)?;
     let how = format!("{} beside each kind of burner", humantime::format_duration(options.beside));
     let json: Vec<_> = rows.iter().map(Row::json).collect();
@@ -193,12 +196,12 @@ fn fairness(options: &Options) -> Result<()> {
 
 fn requests(options: &Often) -> Result<()> {
     let subject = &options.subject;
-    let workspace = Workspace::load()?;
-    let mut builder = Builder::new(&workspace);
-    let guests = builder.guest(requests::GUEST)?;
+    let workspace = CargoWorkspace::load()?;
+    let mut builder = WorkspaceBuilder::new(&workspace);
+    let guests = builder.build_guest(requests::GUEST)?;
     let server = subject.program(&mut builder)?;
     let client = native::build(&workspace)?.join(native::CLIENT);
-    let load = vitals::load_average()?;
+    let load = process_usage::load_average()?;
     say("requests of a native client and of guests");
     let rows = requests::measure(&server, &guests, &client, options.rounds)?;
     let json: Vec<_> = rows.iter().map(Row::json).collect();
@@ -207,8 +210,8 @@ fn requests(options: &Often) -> Result<()> {
 
 fn of_plugin(options: &OfPlugin) -> Result<()> {
     let subject = &options.subject;
-    let server = subject.program(&mut Builder::new(&Workspace::load()?))?;
-    let load = vitals::load_average()?;
+    let server = subject.program(&mut WorkspaceBuilder::new(&CargoWorkspace::load()?))?;
+    let load = process_usage::load_average()?;
     let all = plugin::measure(&server, &options.what, options.rounds)?;
     let json: Vec<_> = all.iter().map(plugin::Costs::json).collect();
     let how = "a new server twice and 51 calls, medians,";
@@ -217,8 +220,8 @@ fn of_plugin(options: &OfPlugin) -> Result<()> {
 
 fn beside_strangers(options: &Beside) -> Result<()> {
     let subject = &options.subject;
-    let server = subject.program(&mut Builder::new(&Workspace::load()?))?;
-    let load = vitals::load_average()?;
+    let server = subject.program(&mut WorkspaceBuilder::new(&CargoWorkspace::load()?))?;
+    let load = process_usage::load_average()?;
     let kinds = if options.only.is_empty() { strangers::Kind::value_variants() } else { &options.only };
     let outcomes = strangers::measure(&server, kinds, options.rounds, options.time, |what| {
         say(&format!("honest clients beside one that {what}"));
@@ -229,11 +232,11 @@ fn beside_strangers(options: &Beside) -> Result<()> {
 }
 
 fn measure(stage: &Stage, options: &Options) -> Result<Vec<Row>> {
-    let (log, (command, _)) = (Log::default(), Toolbay::new(&stage.folder).args(["serve"]).into_parts());
-    let connection = Connection::start(command, Unclaimed::Judged, log.hear())?;
+    let (log, (command, _)) = (ProgramLog::default(), ToolbayCommand::new(&stage.folder).args(["serve"]).into_parts());
+    let connection = SharedConnection::start(command, UnclaimedPolicy::Check, log.line_handler())?;
     let mut rows = Vec::new();
     let mut measure = || -> Result<()> {
-        connection.initialize(revision::SESSION)?;
+        connection.initialize(revision::NEWEST_SESSION_REVISION)?;
         stage::all_listed(&connection)?;
         say("light calls beside burners");
         rows.extend(fairness::measure(&connection, options.rounds, options.beside)?);
@@ -246,10 +249,10 @@ fn measure(stage: &Stage, options: &Options) -> Result<Vec<Row>> {
     if let Err(error) = measure() {
         return Err(error.context(format!("the server's log ends:\n{}", log.tail(30))));
     }
-    if let Some(fault) = connection.books().faults().first.first() {
+    if let Some(fault) = connection.ledger().faults().first.first() {
         anyhow::bail!("the server did what it should not: {fault}");
     }
-    connection.end(DEADLINE)?;
+    connection.stop(DEADLINE)?;
     say("closed connections");
     rows.extend(close::measure(stage, options.rounds)?);
     Ok(rows)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use toolbay_testkit::command;
-use toolbay_testkit::workspace::Workspace;
+use toolbay_testkit::workspace::CargoWorkspace;
 
 /// The MCP server on the official Rust SDK.
 pub(crate) const SERVER: &str = "native-peer";
@@ -17,7 +17,7 @@ pub(crate) const CLIENT: &str = "native-client";
 pub(crate) const SOURCE: &str = "tests/bench/peers/native";
 
 /// Builds the programs and returns their directory.
-pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf> {
+pub(crate) fn build(workspace: &CargoWorkspace) -> Result<PathBuf> {
     let target = workspace.target.join("peers/native");
     let mut cargo = command::cargo(&workspace.root.join(SOURCE));
     cargo.args(["build", "--release", "--quiet", "--locked", "--target-dir"]).arg(&target);

@@ -9,9 +9,9 @@ mod round;
 use anstream::{eprintln, println};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use toolbay_testkit::build::Builder;
+use toolbay_testkit::build::WorkspaceBuilder;
 use toolbay_testkit::terminal;
-use toolbay_testkit::workspace::Workspace;
+use toolbay_testkit::workspace::CargoWorkspace;
 
 use self::list::Peer;
 use self::outcome::Outcome;
@@ -50,9 +50,9 @@ impl Options {
 
 /// Measures all available servers.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let workspace = Workspace::load()?;
+    let workspace = CargoWorkspace::load()?;
     let machine = Machine::now(&workspace.root)?;
-    let mut builder = Builder::new(&workspace);
+    let mut builder = WorkspaceBuilder::new(&workspace);
     let toolbay = list::toolbay(&mut builder, options.server.as_deref())?;
     let mut peers: Vec<Peer> = toolbay;
     for found in list::others(&workspace, options.install) {

@@ -10,8 +10,8 @@ use clap::Args;
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 use serde_json::{Value, json};
-use toolbay_testkit::latency::Latencies;
-use toolbay_testkit::{Connection, Folder, Log, Unclaimed, revision, vitals};
+use toolbay_testkit::latency::LatencyHistogram;
+use toolbay_testkit::{ProgramLog, SharedConnection, TestFolder, UnclaimedPolicy, process_usage, revision};
 
 use crate::row::ms;
 use crate::serving;
@@ -46,10 +46,10 @@ fn parse(call: &str) -> Result<(String, Value), String> {
 pub(crate) struct Costs {
     file: String,
     size: u64,
-    first_start: Latencies,
-    further_start: Latencies,
-    first_call: Latencies,
-    calls: Latencies,
+    first_start: LatencyHistogram,
+    further_start: LatencyHistogram,
+    first_call: LatencyHistogram,
+    calls: LatencyHistogram,
     /// Peak memory of a server, in bytes.
     memory: u64,
 }
@@ -59,17 +59,17 @@ impl Costs {
         Ok(Self {
             file: path.file_name().context("a plugin without a name")?.to_string_lossy().into_owned(),
             size: fs::metadata(path).with_context(|| format!("no plugin {}", path.display()))?.len(),
-            first_start: Latencies::new()?,
-            further_start: Latencies::new()?,
-            first_call: Latencies::new()?,
-            calls: Latencies::new()?,
+            first_start: LatencyHistogram::new()?,
+            further_start: LatencyHistogram::new()?,
+            first_call: LatencyHistogram::new()?,
+            calls: LatencyHistogram::new()?,
             memory: 0,
         })
     }
 
     /// Returns the medians as JSON, in milliseconds and bytes.
     pub(crate) fn json(&self) -> Value {
-        let ms = |durations: &Latencies| durations.median().as_secs_f64() * 1e3;
+        let ms = |durations: &LatencyHistogram| durations.median().as_secs_f64() * 1e3;
         json!({
             "file": self.file, "bytes": self.size, "first_start_ms": ms(&self.first_start),
             "further_start_ms": ms(&self.further_start), "first_call_ms": ms(&self.first_call),
@@ -86,7 +86,7 @@ pub(crate) fn measure(server: &Path, options: &Options, rounds: u32) -> Result<V
         for (file, costs) in options.files.iter().zip(&mut all) {
             let folder = serving::with_plugin(server, file)?;
             if let Some(grant) = &options.grant {
-                let beside = folder.plugins().join(&costs.file).with_extension("toml");
+                let beside = folder.plugin_folder().join(&costs.file).with_extension("toml");
                 fs::copy(grant, beside).with_context(|| format!("no grant {}", grant.display()))?;
             }
             costs.first_start.add(started(&folder, options, |_| Ok(()))?);
@@ -94,7 +94,7 @@ pub(crate) fn measure(server: &Path, options: &Options, rounds: u32) -> Result<V
                 let mut took = calls(connection, options)?.into_iter();
                 took.next().into_iter().for_each(|first| costs.first_call.add(first));
                 took.for_each(|further| costs.calls.add(further));
-                costs.memory = costs.memory.max(vitals::vitals(connection.pid())?.resident << 10);
+                costs.memory = costs.memory.max(process_usage::vitals(connection.pid())?.resident << 10);
                 Ok(())
             })?;
             costs.further_start.add(further);
@@ -105,30 +105,34 @@ pub(crate) fn measure(server: &Path, options: &Options, rounds: u32) -> Result<V
 
 /// Starts a server, runs `then` once it offers the tool, and stops it. Returns the time until the
 /// tool was available.
-fn started(folder: &Folder, options: &Options, then: impl FnOnce(&Connection) -> Result<()>) -> Result<Duration> {
-    let log = Log::default();
+fn started(
+    folder: &TestFolder,
+    options: &Options,
+    then: impl FnOnce(&SharedConnection) -> Result<()>,
+) -> Result<Duration> {
+    let log = ProgramLog::default();
     let began = Instant::now();
-    let connection = Connection::start(serving::start(folder, None), Unclaimed::Judged, log.hear())?;
-    connection.initialize(revision::SESSION)?;
+    let connection = SharedConnection::start(serving::start(folder, None), UnclaimedPolicy::Check, log.line_handler())?;
+    connection.initialize(revision::NEWEST_SESSION_REVISION)?;
     let wanted = &options.call.0;
-    connection.until_listed(PATIENCE, |tools| tools.iter().any(|tool| tool == wanted))?;
+    connection.wait_until_listed(PATIENCE, |tools| tools.iter().any(|tool| tool == wanted))?;
     let elapsed = began.elapsed();
     then(&connection)?;
-    connection.end(PATIENCE)?;
+    connection.stop(PATIENCE)?;
     Ok(elapsed)
 }
 
 /// Returns the duration of each sequential call.
-fn calls(connection: &Connection, options: &Options) -> Result<Vec<Duration>> {
+fn calls(connection: &SharedConnection, options: &Options) -> Result<Vec<Duration>> {
     let (tool, arguments) = &options.call;
-    let mailbox = connection.mailbox();
+    let mailbox = connection.open_mailbox();
     let once = || {
         let began = Instant::now();
-        let answer = mailbox.ask(tool, arguments)?;
-        let result = answer.what.map_err(|error| anyhow::anyhow!("the call failed: {error}"))?;
+        let answer = mailbox.call_and_wait(tool, arguments)?;
+        let result = answer.message.map_err(|error| anyhow::anyhow!("the call failed: {error}"))?;
         let failed = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
-        ensure!(!failed, "the call failed: {}", toolbay_testkit::message::text(&result));
-        Ok(answer.at - began)
+        ensure!(!failed, "the call failed: {}", toolbay_testkit::message::result_text(&result));
+        Ok(answer.received_at - began)
     };
     (0..=CALLS).map(|_| once()).collect()
 }

@@ -19,8 +19,11 @@ use hyper::header::HOST;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
-use toolbay_testkit::latency::Latencies;
-use toolbay_testkit::{Connection, DEADLINE, Folder, Log, Mailbox, Program, Toolbay, Unclaimed, revision};
+use toolbay_testkit::latency::LatencyHistogram;
+use toolbay_testkit::{
+    CallerMailbox, DEADLINE, ProgramLog, ServerProgram, SharedConnection, TestFolder, ToolbayCommand, UnclaimedPolicy,
+    revision,
+};
 
 use crate::row::{Row, Target};
 
@@ -60,16 +63,21 @@ pub(crate) fn measure(server: &Path, guests: &Path, client: &Path, rounds: u32) 
     let started = Site::start()?;
     let site = started.address;
     let folder = folder(server, guests, site)?;
-    let (log, (command, _folder)) = (Log::default(), Toolbay::new(&folder).args(["serve"]).into_parts());
-    let connection = Connection::start(command, Unclaimed::Judged, log.hear())?;
-    connection.initialize(revision::SESSION)?;
-    connection.until_listed(DEADLINE, |tools| tools.iter().any(|tool| tool == TOOL))?;
-    let mailbox = connection.mailbox();
+    let (log, (command, _folder)) = (ProgramLog::default(), ToolbayCommand::new(&folder).args(["serve"]).into_parts());
+    let connection = SharedConnection::start(command, UnclaimedPolicy::Check, log.line_handler())?;
+    connection.initialize(revision::NEWEST_SESSION_REVISION)?;
+    connection.wait_until_listed(DEADLINE, |tools| tools.iter().any(|tool| tool == TOOL))?;
+    let mailbox = connection.open_mailbox();
     let mut bare = Bare::connect(site)?;
     let mut pooled = Pooled::start(client, site)?;
     let (asked, none) = (json!({"url": format!("http://{site}/")}), json!({"url": "none"}));
-    let [mut native, mut alone, mut sent, mut unsent, mut within] =
-        [Latencies::new()?, Latencies::new()?, Latencies::new()?, Latencies::new()?, Latencies::new()?];
+    let [mut native, mut alone, mut sent, mut unsent, mut within] = [
+        LatencyHistogram::new()?,
+        LatencyHistogram::new()?,
+        LatencyHistogram::new()?,
+        LatencyHistogram::new()?,
+        LatencyHistogram::new()?,
+    ];
     for _ in 0..rounds {
         for n in 0..WARM + REQUESTS {
             // The order alternates, because each measurement is affected by the previous one: both
@@ -88,8 +96,8 @@ pub(crate) fn measure(server: &Path, guests: &Path, client: &Path, rounds: u32) 
             }
         }
     }
-    connection.end(DEADLINE)?;
-    let mut cost = Latencies::new()?;
+    connection.stop(DEADLINE)?;
+    let mut cost = LatencyHistogram::new()?;
     for percent in 1..100 {
         let percentile = f64::from(percent);
         cost.add(sent.percentile(percentile).saturating_sub(unsent.percentile(percentile)));
@@ -103,7 +111,7 @@ pub(crate) fn measure(server: &Path, guests: &Path, client: &Path, rounds: u32) 
 }
 
 /// Returns the duration of a call, which must return `expected`.
-fn call(mailbox: &Mailbox<'_>, arguments: &Value, expected: &str) -> Result<Duration> {
+fn call(mailbox: &CallerMailbox<'_>, arguments: &Value, expected: &str) -> Result<Duration> {
     let began = Instant::now();
     let (text, at) = returned(mailbox, TOOL, arguments)?;
     ensure!(text == expected, "the guest returned: {text}");
@@ -112,26 +120,26 @@ fn call(mailbox: &Mailbox<'_>, arguments: &Value, expected: &str) -> Result<Dura
 
 /// Returns the duration of a guest's request, measured like a native client's: from just before the
 /// request until its response is read.
-fn timed(mailbox: &Mailbox<'_>, arguments: &Value) -> Result<Duration> {
+fn timed(mailbox: &CallerMailbox<'_>, arguments: &Value) -> Result<Duration> {
     let (text, _) = returned(mailbox, TIMED, arguments)?;
     let nanoseconds = text.parse().with_context(|| format!("the guest returned: {text}"))?;
     Ok(Duration::from_nanos(nanoseconds))
 }
 
 /// Returns the text result of a call and its time of arrival.
-fn returned(mailbox: &Mailbox<'_>, tool: &str, arguments: &Value) -> Result<(String, Instant)> {
-    let answer = mailbox.ask(tool, arguments)?;
-    let result = answer.what.map_err(|error| anyhow::anyhow!("a call failed: {error}"))?;
-    Ok((toolbay_testkit::message::text(&result), answer.at))
+fn returned(mailbox: &CallerMailbox<'_>, tool: &str, arguments: &Value) -> Result<(String, Instant)> {
+    let answer = mailbox.call_and_wait(tool, arguments)?;
+    let result = answer.message.map_err(|error| anyhow::anyhow!("a call failed: {error}"))?;
+    Ok((toolbay_testkit::message::result_text(&result), answer.received_at))
 }
 
 /// Creates a folder with the guest, which may send requests to `site`.
-fn folder(server: &Path, guests: &Path, site: SocketAddr) -> Result<Folder> {
-    let folder = Folder::make(&Program::new(server), "toolbay-bench-")?;
+fn folder(server: &Path, guests: &Path, site: SocketAddr) -> Result<TestFolder> {
+    let folder = TestFolder::create(&ServerProgram::new(server), "toolbay-bench-")?;
     let from = guests.join(GUEST).with_extension("wasm");
-    fs::copy(&from, folder.path("web.wasm")).with_context(|| format!("failed to copy {}", from.display()))?;
+    fs::copy(&from, folder.plugin_path("web.wasm")).with_context(|| format!("failed to copy {}", from.display()))?;
     let grant = format!("[permissions]\nhttp = [\"http://{site}\"]\nnetwork_private = [\"127.0.0.1\"]\n");
-    fs::write(folder.path("web.toml"), grant)?;
+    fs::write(folder.plugin_path("web.toml"), grant)?;
     Ok(folder)
 }
 

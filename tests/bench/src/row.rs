@@ -5,13 +5,13 @@ use std::time::Duration;
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 use serde_json::{Value, json};
-use toolbay_testkit::latency::Latencies;
+use toolbay_testkit::latency::LatencyHistogram;
 
 /// The results of one measurement.
 pub(crate) struct Row {
     what: String,
-    measured: Latencies,
-    idle: Option<Latencies>,
+    measured: LatencyHistogram,
+    idle: Option<LatencyHistogram>,
     target: Target,
 }
 
@@ -32,7 +32,12 @@ pub(crate) enum Target {
 }
 
 impl Row {
-    pub(crate) fn new(what: impl Into<String>, measured: Latencies, idle: Option<&Latencies>, target: Target) -> Self {
+    pub(crate) fn new(
+        what: impl Into<String>,
+        measured: LatencyHistogram,
+        idle: Option<&LatencyHistogram>,
+        target: Target,
+    ) -> Self {
         Self { what: what.into(), measured, idle: idle.cloned(), target }
     }
 
@@ -52,7 +57,7 @@ impl Row {
     }
 
     pub(crate) fn json(&self) -> Value {
-        let figures = |latencies: &Latencies| {
+        let figures = |latencies: &LatencyHistogram| {
             let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
             let percentile = |percentile| ms(latencies.percentile(percentile));
             json!({
@@ -123,8 +128,8 @@ pub(crate) fn ms(duration: Duration) -> String {
 mod tests {
     use super::*;
 
-    fn latencies(ms: u64) -> Latencies {
-        let mut latencies = Latencies::new().unwrap();
+    fn latencies(ms: u64) -> LatencyHistogram {
+        let mut latencies = LatencyHistogram::new().unwrap();
         latencies.add(Duration::from_millis(ms));
         latencies
     }

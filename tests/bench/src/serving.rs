@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use toolbay_testkit::{Folder, Program, Toolbay};
+use toolbay_testkit::{ServerProgram, TestFolder, ToolbayCommand};
 
 /// Raises limits that no measurement may reach: the size of a result, the number of prompts in a
 /// folder, the rate of calls over HTTP, and the resources of one address. All other settings have
@@ -38,23 +38,24 @@ address_sessions = 4096
 ";
 
 /// Creates an empty folder with the configuration.
-pub(crate) fn folder(server: &Path) -> Result<Folder> {
-    let folder = Folder::make(&Program::new(server), "toolbay-bench-")?;
-    fs::write(folder.beside("toolbay.toml"), CONFIG).context("failed to write the configuration")?;
+pub(crate) fn folder(server: &Path) -> Result<TestFolder> {
+    let folder = TestFolder::create(&ServerProgram::new(server), "toolbay-bench-")?;
+    fs::write(folder.sibling_path("toolbay.toml"), CONFIG).context("failed to write the configuration")?;
     Ok(folder)
 }
 
 /// Creates a folder with one plugin.
-pub(crate) fn with_plugin(server: &Path, plugin: &Path) -> Result<Folder> {
+pub(crate) fn with_plugin(server: &Path, plugin: &Path) -> Result<TestFolder> {
     let folder = folder(server)?;
     let name = plugin.file_name().context("a plugin without a name")?;
-    fs::copy(plugin, folder.plugins().join(name)).with_context(|| format!("failed to copy {}", plugin.display()))?;
+    fs::copy(plugin, folder.plugin_folder().join(name))
+        .with_context(|| format!("failed to copy {}", plugin.display()))?;
     Ok(folder)
 }
 
 /// Returns the command that serves a folder.
-pub(crate) fn start(folder: &Folder, address: Option<SocketAddr>) -> Command {
-    let toolbay = Toolbay::new(folder).args(["serve"]);
+pub(crate) fn start(folder: &TestFolder, address: Option<SocketAddr>) -> Command {
+    let toolbay = ToolbayCommand::new(folder).args(["serve"]);
     let toolbay = match address {
         Some(address) => toolbay.args(["--http".to_owned(), address.to_string()]),
         None => toolbay,

@@ -3,8 +3,8 @@
 use std::fs;
 
 use anyhow::{Context, Result};
-use toolbay_testkit::build::Built;
-use toolbay_testkit::{Connection, DEADLINE, Folder, Program};
+use toolbay_testkit::build::BuildOutput;
+use toolbay_testkit::{DEADLINE, ServerProgram, SharedConnection, TestFolder};
 
 /// The fuel of `spin` in the plugin `budget`: enough for some ten milliseconds.
 pub(crate) const FUEL: u64 = 200_000_000;
@@ -28,14 +28,14 @@ fn plugins() -> [(&'static str, &'static str, String); 5] {
 
 /// A folder for a server, with its plugins.
 pub(crate) struct Stage {
-    pub(crate) folder: Folder,
+    pub(crate) folder: TestFolder,
 }
 
 impl Stage {
     /// Creates the folder.
-    pub(crate) fn set(built: &Built) -> Result<Self> {
-        let root = Folder::make(&Program::new(&built.server), "toolbay-bench-")?;
-        let folder = root.plugins();
+    pub(crate) fn set(built: &BuildOutput) -> Result<Self> {
+        let root = TestFolder::create(&ServerProgram::new(&built.server), "toolbay-bench-")?;
+        let folder = root.plugin_folder();
         for (id, guest, limits) in plugins() {
             let from = built.guests.join(guest).with_extension("wasm");
             let to = folder.join(id).with_extension("wasm");
@@ -48,7 +48,7 @@ impl Stage {
 }
 
 /// Waits until all plugins in the folder are loaded.
-pub(crate) fn all_listed(connection: &Connection) -> Result<()> {
+pub(crate) fn all_listed(connection: &SharedConnection) -> Result<()> {
     let loaded = |tools: &[String], id: &str| tools.iter().any(|tool| tool.starts_with(&format!("{id}_")));
-    connection.until_listed(DEADLINE, |tools| plugins().iter().all(|(id, ..)| loaded(tools, id))).map(drop)
+    connection.wait_until_listed(DEADLINE, |tools| plugins().iter().all(|(id, ..)| loaded(tools, id))).map(drop)
 }

@@ -10,7 +10,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use toolbay_testkit::{DEADLINE, Folder, Listener, Offering, Program, Signal, Tiny, Tool, Toolbay};
+use toolbay_testkit::{
+    DEADLINE, HttpServerProcess, ObservableValue, ServerProgram, TestFolder, TinyComponent, TinyCoreModule, TinyTool,
+    ToolbayCommand,
+};
 
 use self::honest::Honest;
 pub(crate) use self::hostile::Kind;
@@ -55,26 +58,29 @@ pub(crate) fn measure(
 
 fn beside(server: &Path, outcome: &mut Outcome, time: Duration) -> Result<()> {
     let kind = outcome.kind;
-    let folder = Folder::make(&Program::new(server), "toolbay-bench-")?;
-    let tool = Tool { description: Some("x".repeat(100_000)), ..Tool::new("light") };
+    let folder = TestFolder::create(&ServerProgram::new(server), "toolbay-bench-")?;
+    let tool = TinyTool { description: Some("x".repeat(100_000)), ..TinyTool::new("light") };
     if kind == Kind::Places {
         // Both tools are in the same plugin, so that its slots used by the hostile client are
         // unavailable to the honest ones. The tool ends if it has no arguments.
-        let tools = [&tool, &Tool::new("endless")].map(Tool::clone).to_vec();
+        let tools = [&tool, &TinyTool::new("endless")].map(TinyTool::clone).to_vec();
         let endless = "(if (i32.gt_u (local.get $arguments-length) (i32.const 2)) (then (loop $again (br $again))))";
-        fs::write(folder.path("light.wasm"), Tiny::of(tools).answer("fine").before_call(endless).build())?;
+        fs::write(
+            folder.plugin_path("light.wasm"),
+            TinyComponent::with_tools(tools).with_text("fine").before_call(endless).build(),
+        )?;
     } else {
-        fs::write(folder.path("light.wasm"), Tiny::of(vec![tool]).answer("fine").build())?;
+        fs::write(folder.plugin_path("light.wasm"), TinyComponent::with_tools(vec![tool]).with_text("fine").build())?;
     }
-    fs::write(folder.path("guarded.wasm"), Tiny::new(&["guarded"]).build())?;
-    fs::write(folder.path("guarded.toml"), "approve = \"always\"\n")?;
-    fs::write(folder.path("resources.wasm"), resources().module())?;
-    let strict = Tool { input: STRICT.to_owned(), ..Tool::new("strict") };
-    fs::write(folder.path("strict.wasm"), Tiny::of(vec![strict]).build())?;
+    fs::write(folder.plugin_path("guarded.wasm"), TinyComponent::new(&["guarded"]).build())?;
+    fs::write(folder.plugin_path("guarded.toml"), "approve = \"always\"\n")?;
+    fs::write(folder.plugin_path("resources.wasm"), resources().build())?;
+    let strict = TinyTool { input: STRICT.to_owned(), ..TinyTool::new("strict") };
+    fs::write(folder.plugin_path("strict.wasm"), TinyComponent::with_tools(vec![strict]).build())?;
     let audit = if kind == Kind::Rejected { AUDIT } else { "" };
-    fs::write(folder.beside("toolbay.toml"), format!("{CONFIG}{audit}"))?;
-    let (command, _folder) = Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).into_parts();
-    let mut listener = Listener::start(command)?;
+    fs::write(folder.sibling_path("toolbay.toml"), format!("{CONFIG}{audit}"))?;
+    let (command, _folder) = ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).into_parts();
+    let mut listener = HttpServerProcess::start(command)?;
     let began = Instant::now();
     while !Honest::new(listener.address).is_served() {
         ensure!(began.elapsed() < DEADLINE, "the server does not answer; its log:\n{}", listener.log.text());
@@ -82,7 +88,7 @@ fn beside(server: &Path, outcome: &mut Outcome, time: Duration) -> Result<()> {
     let (idle, refused) = honest(&listener, time)?;
     ensure!(refused == 0, "the server refused {refused} calls while no hostile client was there");
     outcome.idle.extend(idle);
-    let (over, address) = (Signal::new(false), listener.address);
+    let (over, address) = (ObservableValue::new(false), listener.address);
     let (beside, refused) = thread::scope(|threads| {
         let hostile = threads.spawn(|| kind.go_on(address, &over));
         let measured = honest(&listener, time);
@@ -92,23 +98,23 @@ fn beside(server: &Path, outcome: &mut Outcome, time: Duration) -> Result<()> {
     })?;
     outcome.beside.extend(beside);
     outcome.refused += refused;
-    listener.process.ask_to_end()?;
-    let status = listener.process.wait(DEADLINE)?;
+    listener.process.terminate()?;
+    let status = listener.process.wait_for_exit(DEADLINE)?;
     ensure!(status.success(), "the server ended with {status}:\n{}", listener.log.tail(20));
     Ok(())
 }
 
 /// Returns resources, and templates that are slow to compare with URIs that do not match.
-fn resources() -> Offering {
+fn resources() -> TinyCoreModule {
     let variables = (0..14).map(|n| format!("{{+w{n}}}x")).collect::<Vec<_>>().concat();
     let plain =
-        (0..hostile::URIS).fold(Offering::new(), |all, n| all.resource(&format!("plain:{n}"), &format!("r{n}")));
+        (0..hostile::URIS).fold(TinyCoreModule::new(), |all, n| all.resource(&format!("plain:{n}"), &format!("r{n}")));
     (0..TEMPLATES)
         .fold(plain, |all, n| all.template(&format!("expensive:{{+v{n}}}x{variables}Q{{+z}}"), &format!("t{n}")))
 }
 
 /// Returns the durations of the calls of all honest clients, and the number of rejected calls.
-fn honest(listener: &Listener, time: Duration) -> Result<(Vec<Duration>, u64)> {
+fn honest(listener: &HttpServerProcess, time: Duration) -> Result<(Vec<Duration>, u64)> {
     let end = Instant::now() + time;
     thread::scope(|threads| {
         let clients: Vec<_> =

@@ -35,7 +35,7 @@ pub(crate) fn verify(folder: &Path, tasks: &mut [Task]) -> Result<u64> {
                 );
             }
         }
-        for holding in database.holdings().await.map_err(|error| told(&error))? {
+        for holding in database.usage_by_owner().await.map_err(|error| told(&error))? {
             let sum = |of: fn(&QuotaUsage) -> u64| holding.buckets.values().map(of).sum::<u64>();
             let counted = QuotaUsage { bytes: sum(|used| used.bytes), keys: sum(|used| used.keys) };
             ensure!(counted == holding.used, "{} is said to keep {:?}", holding.plugin, holding);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use fastrand::Rng;
-use toolbay_testkit::Tiny;
+use toolbay_testkit::TinyComponent;
 
 use crate::grammar::{Arg, FUNCTIONS, Function, Gives, Kind};
 
@@ -334,9 +334,9 @@ fn component(code: &str, names: &str) -> Vec<u8> {
           (with "libc" (instance $libc)) (with "host" (instance {given}))))
         (alias core export $with-host "run" (core func $import))"#
     );
-    Tiny::new(&["a"])
-        .imports(&imports)
-        .core(r#"(import "host" "import" (func $run))"#)
+    TinyComponent::new(&["a"])
+        .with_imports(&imports)
+        .with_core_items(r#"(import "host" "import" (func $run))"#)
         .before_call("(call $run)")
         .build()
 }

@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
-use toolbay_testkit::latency::Latencies;
-use toolbay_testkit::vitals::{forget_peak, vitals};
-use toolbay_testkit::{Client, DEADLINE, Folder, Program, Tiny, Toolbay, message, revision};
+use toolbay_testkit::latency::LatencyHistogram;
+use toolbay_testkit::process_usage::{reset_peak_memory, vitals};
+use toolbay_testkit::{
+    DEADLINE, ServerProgram, StdioClient, TestFolder, TinyComponent, ToolbayCommand, message, revision,
+};
 
 use crate::guest::Guest;
 
@@ -92,34 +94,34 @@ const KEPT: u64 = 1 << 20;
 
 /// A server, and its initial resources.
 pub(crate) struct Stage {
-    client: Client,
-    folder: Folder,
+    client: StdioClient,
+    folder: TestFolder,
     /// The port of the server that guests may call.
     port: u16,
     /// Its initial memory, in KiB.
     resident: u64,
     descriptors: u64,
     /// Latencies of pings while guests ran.
-    pings: Latencies,
+    pings: LatencyHistogram,
 }
 
 impl Stage {
     /// Starts a server.
     pub(crate) fn set(server: &Path, port: u16) -> Result<Self> {
-        let folder = Folder::make(&Program::new(server), "toolbay-hostcalls-")?;
-        fs::write(folder.path("bystander.wasm"), Tiny::new(&["bystander"]).answer("here").build())?;
-        fs::write(folder.beside("secret"), "hush")?;
-        fs::write(folder.beside("toolbay.toml"), CONFIG)?;
+        let folder = TestFolder::create(&ServerProgram::new(server), "toolbay-hostcalls-")?;
+        fs::write(folder.plugin_path("bystander.wasm"), TinyComponent::new(&["bystander"]).with_text("here").build())?;
+        fs::write(folder.sibling_path("secret"), "hush")?;
+        fs::write(folder.sibling_path("toolbay.toml"), CONFIG)?;
         // The directory must exist when the server confines itself, and must stay the same for
         // every guest.
-        fs::create_dir(folder.beside("scratch"))?;
-        fs::create_dir(folder.beside("data"))?;
+        fs::create_dir(folder.sibling_path("scratch"))?;
+        fs::create_dir(folder.sibling_path("data"))?;
         // By default, the allocator retains freed memory. This limits how much.
-        let command = Toolbay::new(&folder).args(["serve"]).env("MALLOC_TRIM_THRESHOLD_", "65536");
-        let mut client = Client::run(command)?;
-        client.initialize(revision::SESSION)?;
-        let mut stage = Self { client, folder, port, resident: 0, descriptors: 0, pings: Latencies::new()? };
-        stage.until("the bystander is listed", |stage| Ok(stage.client.names()? == ["bystander"]))?;
+        let command = ToolbayCommand::new(&folder).args(["serve"]).env("MALLOC_TRIM_THRESHOLD_", "65536");
+        let mut client = StdioClient::run(command)?;
+        client.initialize(revision::NEWEST_SESSION_REVISION)?;
+        let mut stage = Self { client, folder, port, resident: 0, descriptors: 0, pings: LatencyHistogram::new()? };
+        stage.until("the bystander is listed", |stage| Ok(stage.client.tool_names()? == ["bystander"]))?;
         for _ in 0..WARM_UP {
             stage.bystander_answers()?;
         }
@@ -140,47 +142,49 @@ impl Stage {
             (true, (quota, entries)) => format!("access = \"read-write\"\nquota = \"{quota}B\"\nentries = {entries}\n"),
             (false, _) => "access = \"read\"\n".to_owned(),
         };
-        fs::write(self.folder.path("guest.toml"), format!("{grant}{access}"))?;
+        fs::write(self.folder.plugin_path("guest.toml"), format!("{grant}{access}"))?;
         // The file is renamed into place, as installers do, so that the server never reads a part
         // of it.
-        let staged = self.folder.beside("staged");
+        let staged = self.folder.sibling_path("staged");
         fs::write(&staged, &guest.component)?;
-        fs::rename(&staged, self.folder.path("guest.wasm"))?;
-        self.until("the guest is listed", |stage| Ok(stage.client.names()?.contains(&"a".to_owned())))?;
+        fs::rename(&staged, self.folder.plugin_path("guest.wasm"))?;
+        self.until("the guest is listed", |stage| Ok(stage.client.tool_names()?.contains(&"a".to_owned())))?;
         let before = self.resident()?;
-        forget_peak(self.pid())?;
-        let call = self.client.begin("a", &json!({}))?;
+        reset_peak_memory(self.pid())?;
+        let call = self.client.start_call("a", &json!({}))?;
         let asked = Instant::now();
         self.bystander_answers()?;
         let took = asked.elapsed();
         ensure!(took < PATIENCE, "another plugin took {took:?} to answer while the guest ran");
         let pings = &mut self.pings;
-        let answer = self.client.finish_with_pings(call, |took| pings.add(took))?.what;
+        let answer = self.client.finish_call_with_pings(call, |took| pings.add(took))?.message;
         let grown = self.peak()?.saturating_sub(before);
         let most = MEMORY + PEAK;
         ensure!(grown <= most, "the server grew by {grown} KiB during the call, expected at most {most}");
         let result = answer.context("the call was rejected")?;
         let kind = message::error_kind(&result).unwrap_or("none").to_owned();
         ensure!(kind != "internal", "the call ended with an error in the server: {result}");
-        let text = message::text(&result);
+        let text = message::result_text(&result);
         ensure!(!text.contains("hush"), "a file outside the mount was read");
-        ensure!(fs::read(self.folder.beside("secret"))? == b"hush", "a file outside the mount was written");
-        let (bytes, entries) = held(&self.folder.beside("data"))?;
+        ensure!(fs::read(self.folder.sibling_path("secret"))? == b"hush", "a file outside the mount was written");
+        let (bytes, entries) = held(&self.folder.sibling_path("data"))?;
         ensure!(
             bytes <= QUOTA.0 && entries <= QUOTA.1,
             "the mounted folder has {bytes} bytes in {entries} entries, expected at most {QUOTA:?}"
         );
-        self.until("nothing is left in temporary folders", |stage| Ok(files(&stage.folder.beside("scratch"))? == 0))?;
-        fs::remove_file(self.folder.path("guest.wasm"))?;
-        fs::remove_file(self.folder.path("guest.toml"))?;
-        self.until("the guest is gone", |stage| Ok(stage.client.names()? == ["bystander"]))?;
+        self.until("nothing is left in temporary folders", |stage| {
+            Ok(files(&stage.folder.sibling_path("scratch"))? == 0)
+        })?;
+        fs::remove_file(self.folder.plugin_path("guest.wasm"))?;
+        fs::remove_file(self.folder.plugin_path("guest.toml"))?;
+        self.until("the guest is gone", |stage| Ok(stage.client.tool_names()? == ["bystander"]))?;
         self.is_as_before()?;
         Ok(if message::is_error(&result) { kind } else { "ok".to_owned() })
     }
 
     /// Resets the contents of the mounted folder for the next guest.
     fn lay_out(&self) -> Result<()> {
-        let data = self.folder.beside("data");
+        let data = self.folder.sibling_path("data");
         empty(&data)?;
         fs::create_dir(data.join("d"))?;
         fs::write(data.join("f"), vec![b'f'; 1 << 20])?;
@@ -210,8 +214,8 @@ impl Stage {
     }
 
     fn bystander_answers(&mut self) -> Result<()> {
-        let result = self.client.call("bystander", &json!({}))?.what.context("another plugin does not answer")?;
-        ensure!(message::text(&result) == "here", "another plugin answered {result}");
+        let result = self.client.call("bystander", &json!({}))?.message.context("another plugin does not answer")?;
+        ensure!(message::result_text(&result) == "here", "another plugin answered {result}");
         Ok(())
     }
 
@@ -243,11 +247,11 @@ impl Stage {
     }
 
     /// Stops the server. It must exit successfully and must have responded to pings in time.
-    pub(crate) fn end(mut self) -> Result<Latencies> {
-        self.client.say_goodbye(DEADLINE)?;
-        let kept = Toolbay::new(&self.folder).args(["state", "list", "--json"]).outcome("")?;
+    pub(crate) fn end(mut self) -> Result<LatencyHistogram> {
+        self.client.stop_within(DEADLINE)?;
+        let kept = ToolbayCommand::new(&self.folder).args(["state", "list", "--json"]).try_run_with("")?;
         ensure!(kept.code == 0, "the state cannot be read: {kept}");
-        let kept: Value = serde_json::from_str(&kept.raw).context("the list of the state is no JSON")?;
+        let kept: Value = serde_json::from_str(&kept.raw_stdout).context("the list of the state is no JSON")?;
         for owner in kept.get("state").and_then(Value::as_array).into_iter().flatten() {
             ensure!(
                 owner.get("bytes").and_then(Value::as_u64).is_some_and(|size| size <= KEPT),

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use toolbay_testkit::{Ended, Reply, Socket};
+use toolbay_testkit::{ClientSocket, ConnectionEnd, HttpReply};
 
 use crate::request::Request;
 use crate::session::{Manner, Step, Visit};
@@ -40,7 +40,7 @@ struct Attack<'a> {
     /// The ID of the last session that the server created.
     session: String,
     /// Connections that stay open while others are used.
-    kept: Vec<Socket>,
+    kept: Vec<ClientSocket>,
     ends: Ends,
 }
 
@@ -73,7 +73,7 @@ impl Attack<'_> {
         if let Manner::Crowd(count, part) = step.manner {
             return self.crowd(count, cut(text, part), request);
         }
-        let mut socket = match Socket::connect(self.server, ADDRESS, PATIENCE) {
+        let mut socket = match ClientSocket::connect(self.server, ADDRESS, PATIENCE) {
             Ok(socket) => socket,
             Err(ended) => return self.end(&ended),
         };
@@ -112,7 +112,7 @@ impl Attack<'_> {
             }
             Manner::HalfClosed => {
                 drop(socket.send(text));
-                drop(socket.finish());
+                drop(socket.shutdown_write());
                 self.read(socket, request.is_head)?;
             }
             Manner::Deaf => {
@@ -145,7 +145,7 @@ impl Attack<'_> {
     fn crowd(&mut self, count: u8, text: &[u8], request: &Request) -> Result<()> {
         let mut sockets = Vec::new();
         for _ in 0..count {
-            match Socket::connect(self.server, ADDRESS, PATIENCE) {
+            match ClientSocket::connect(self.server, ADDRESS, PATIENCE) {
                 Ok(mut socket) => {
                     drop(socket.send(text));
                     sockets.push(socket);
@@ -157,30 +157,30 @@ impl Attack<'_> {
     }
 
     /// Sends one byte at a time, until the server responds or closes the connection.
-    fn slowly(&mut self, mut socket: Socket, text: &[u8], request: &Request) -> Result<()> {
-        let waits = socket.wait_for(PAUSE);
+    fn slowly(&mut self, mut socket: ClientSocket, text: &[u8], request: &Request) -> Result<()> {
+        let waits = socket.set_read_timeout(PAUSE);
         for byte in text.iter().take(SINGLE) {
             match waits.clone().and_then(|()| socket.read()) {
-                Err(Ended::Silent) => {}
+                Err(ConnectionEnd::TimedOut) => {}
                 _ => break,
             }
             if socket.send(&[*byte]).is_err() {
                 break;
             }
         }
-        drop(socket.wait_for(PATIENCE));
+        drop(socket.set_read_timeout(PATIENCE));
         self.read(socket, request.is_head)
     }
 
     /// Reads one reply, or a part of it if the connection ends.
-    fn read(&mut self, mut socket: Socket, is_head: bool) -> Result<()> {
+    fn read(&mut self, mut socket: ClientSocket, is_head: bool) -> Result<()> {
         self.next(&mut socket, is_head).map(drop)
     }
 
     /// Reads the next reply. Returns false if no other reply can follow.
-    fn next(&mut self, socket: &mut Socket, is_head: bool) -> Result<bool> {
+    fn next(&mut self, socket: &mut ClientSocket, is_head: bool) -> Result<bool> {
         loop {
-            match socket.arrived(is_head) {
+            match socket.take_reply(is_head) {
                 Ok(Some(reply)) => {
                     self.judge(&reply, is_head)?;
                     return Ok(reply.header("connection") != Some("close"));
@@ -188,7 +188,7 @@ impl Attack<'_> {
                 Ok(None) => {}
                 Err(ended) => return self.end(&ended).map(|()| false),
             }
-            if let Ok(Some(begun)) = socket.begun()
+            if let Ok(Some(begun)) = socket.partial_reply()
                 && begun.is_stream()
                 && begun.body.windows(2).filter(|pair| pair == b"\n\n").count() >= EVENTS
             {
@@ -198,7 +198,7 @@ impl Attack<'_> {
             }
             if let Err(ended) = socket.read() {
                 // A truncated reply must be valid as far as it was received.
-                if let Ok(Some(begun)) = socket.begun() {
+                if let Ok(Some(begun)) = socket.partial_reply() {
                     self.judge(&begun, is_head)?;
                 }
                 return self.end(&ended).map(|()| false);
@@ -206,7 +206,7 @@ impl Attack<'_> {
         }
     }
 
-    fn judge(&mut self, reply: &Reply, is_head: bool) -> Result<()> {
+    fn judge(&mut self, reply: &HttpReply, is_head: bool) -> Result<()> {
         self.verdict.reply(reply, is_head)?;
         if let Some(session) = reply.header("mcp-session-id") {
             session.clone_into(&mut self.session);
@@ -216,12 +216,12 @@ impl Attack<'_> {
     }
 
     /// Records an end of a connection that the client did not cause.
-    fn end(&mut self, ended: &Ended) -> Result<()> {
+    fn end(&mut self, ended: &ConnectionEnd) -> Result<()> {
         match ended {
-            Ended::Closed => self.count("closed"),
-            Ended::Broken(_) => self.count("broken"),
-            Ended::Silent => bail!("the server neither answered nor closed the connection for {PATIENCE:?}"),
-            Ended::Garbled(why) => bail!("what the server sent is not HTTP: {why}"),
+            ConnectionEnd::Closed => self.count("closed"),
+            ConnectionEnd::ConnectionFailed(_) => self.count("broken"),
+            ConnectionEnd::TimedOut => bail!("the server neither answered nor closed the connection for {PATIENCE:?}"),
+            ConnectionEnd::InvalidHttp(why) => bail!("what the server sent is not HTTP: {why}"),
         }
         Ok(())
     }

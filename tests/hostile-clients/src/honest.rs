@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::{Value, json};
-use toolbay_testkit::{Ended, Reply, Signal, Socket, message, revision};
+use toolbay_testkit::{ClientSocket, ConnectionEnd, HttpReply, ObservableValue, message, revision};
 
 use crate::plugins::large;
 use crate::verdict::HUSH;
@@ -26,7 +26,7 @@ pub(crate) struct Honest {
     server: SocketAddr,
     /// Its unique name.
     name: String,
-    socket: Option<Socket>,
+    socket: Option<ClientSocket>,
     /// The ID of its session.
     session: Option<String>,
     asked: u64,
@@ -41,7 +41,7 @@ impl Honest {
     }
 
     /// Sends all kinds of requests repeatedly until the signal, then ends its session.
-    pub(crate) fn go_on(&mut self, over: &Signal<bool>) -> Result<u64> {
+    pub(crate) fn go_on(&mut self, over: &ObservableValue<bool>) -> Result<u64> {
         let began = self.asked;
         while !over.wait_until(PAUSE, |over| *over) {
             self.ask()?;
@@ -67,8 +67,8 @@ impl Honest {
 
     fn without_session(&mut self) -> Result<()> {
         let discovered = self.result("server/discover", json!({}), None)?;
-        let newest = revision::with_sessions(&discovered)?.pop();
-        ensure!(newest.as_deref() == Some(revision::SESSION), "server/discover gave {discovered}");
+        let newest = revision::session_revisions(&discovered)?.pop();
+        ensure!(newest.as_deref() == Some(revision::NEWEST_SESSION_REVISION), "server/discover gave {discovered}");
         self.calls(None)
     }
 
@@ -86,16 +86,17 @@ impl Honest {
         let said = json!({"said": format!("{}{}", self.name, self.asked)});
         let result = self.result("tools/call", json!({"name": "echo", "arguments": said}), session)?;
         let echoed: Value =
-            serde_json::from_str(&message::text(&result)).with_context(|| format!("it gave {result}"))?;
+            serde_json::from_str(&message::result_text(&result)).with_context(|| format!("it gave {result}"))?;
         ensure!(echoed == said && !message::is_error(&result), "for {said}, it gave {result}");
         let result = self.result("tools/call", json!({"name": "bystander", "arguments": {}}), session)?;
-        ensure!(message::text(&result) == "here" && !message::is_error(&result), "the bystander gave {result}");
+        ensure!(message::result_text(&result) == "here" && !message::is_error(&result), "the bystander gave {result}");
         Ok(())
     }
 
     /// Starts a session.
     fn begin(&mut self) -> Result<String> {
-        let hello = message::request(self.id(), "initialize", &message::hello(revision::SESSION));
+        let hello =
+            message::request(self.id(), "initialize", &message::initialize_params(revision::NEWEST_SESSION_REVISION));
         let reply = self.exchange("POST", "", &hello.to_string())?;
         let session = reply.header("mcp-session-id").context("initialize gave no session")?.to_owned();
         let ready = message::notification("notifications/initialized", &json!({})).to_string();
@@ -129,21 +130,21 @@ impl Honest {
             None => (
                 format!(
                     "MCP-Protocol-Version: {}\r\nMcp-Method: {method}\r\n{}",
-                    revision::STATELESS,
+                    revision::FIRST_STATELESS_REVISION,
                     named.unwrap_or_default()
                 ),
-                message::stateless(revision::STATELESS, id.as_str(), method, params),
+                message::stateless_request(revision::FIRST_STATELESS_REVISION, id.as_str(), method, params),
             ),
         };
         let reply = self.exchange("POST", &headers, &body.to_string()).with_context(|| method.to_owned())?;
-        let answer = reply.answer().with_context(|| method.to_owned())?;
+        let answer = reply.response_message().with_context(|| method.to_owned())?;
         ensure!(reply.status == 200, "{method} gave {} and {answer}", reply.status);
         ensure!(answer.get("id").is_some_and(|found| *found == id), "request {id} got {answer}");
-        message::answer(answer)?.with_context(|| method.to_owned())
+        message::parse_response(answer)?.with_context(|| method.to_owned())
     }
 
     /// Sends a request and reads its reply, which may be a stream.
-    fn exchange(&mut self, method: &str, headers: &str, body: &str) -> Result<Reply> {
+    fn exchange(&mut self, method: &str, headers: &str, body: &str) -> Result<HttpReply> {
         let length = body.len();
         let text = format!(
             "{method} /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
@@ -158,7 +159,7 @@ impl Honest {
         };
         let mut reply = send(&mut socket, &text);
         // The server may have closed a connection that was idle for a while.
-        if was_kept && matches!(reply, Err(Ended::Closed | Ended::Broken(_))) {
+        if was_kept && matches!(reply, Err(ConnectionEnd::Closed | ConnectionEnd::ConnectionFailed(_))) {
             socket = self.connect()?;
             reply = send(&mut socket, &text);
         }
@@ -172,12 +173,12 @@ impl Honest {
         Ok(reply)
     }
 
-    fn connect(&self) -> Result<Socket> {
-        Socket::connect(self.server, ADDRESS, PATIENCE).map_err(|ended| anyhow!("no connection: {ended}"))
+    fn connect(&self) -> Result<ClientSocket> {
+        ClientSocket::connect(self.server, ADDRESS, PATIENCE).map_err(|ended| anyhow!("no connection: {ended}"))
     }
 }
 
-fn send(socket: &mut Socket, text: &str) -> Result<Reply, Ended> {
+fn send(socket: &mut ClientSocket, text: &str) -> Result<HttpReply, ConnectionEnd> {
     socket.send(text.as_bytes())?;
-    socket.reply(false)
+    socket.wait_for_reply(false)
 }

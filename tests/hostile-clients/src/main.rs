@@ -24,9 +24,9 @@ use std::time::{Duration, Instant};
 use anstream::println;
 use anyhow::{Context, Result};
 use clap::Parser;
-use toolbay_testkit::build::{Builder, Profile};
+use toolbay_testkit::build::{BuildProfile, WorkspaceBuilder};
 use toolbay_testkit::terminal;
-use toolbay_testkit::workspace::Workspace;
+use toolbay_testkit::workspace::CargoWorkspace;
 
 use self::attack::Ends;
 use self::pipe::Pipe;
@@ -56,21 +56,21 @@ struct Options {
     #[arg(long)]
     clients: Option<u64>,
     /// The build of the server: dev or release
-    #[arg(long, default_value_t = Profile::Release)]
-    profile: Profile,
+    #[arg(long, default_value_t = BuildProfile::Release)]
+    profile: BuildProfile,
     /// Test this server; build none
     #[arg(long, value_name = "PATH", conflicts_with = "profile")]
     server: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
-    terminal::exit(run(&Options::parse()))
+    terminal::exit_code(run(&Options::parse()))
 }
 
 fn run(options: &Options) -> Result<()> {
     let server = match &options.server {
         Some(server) => server.clone(),
-        None => Builder::new(&Workspace::load()?).server(options.profile)?,
+        None => WorkspaceBuilder::new(&CargoWorkspace::load()?).build_server(options.profile)?,
     };
     // A short seed is easy to type.
     let first = options.seed.unwrap_or_else(|| u64::from(fastrand::u32(..)));

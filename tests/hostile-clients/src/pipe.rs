@@ -10,7 +10,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use toolbay_testkit::{Arrived, Connection, Event, Folder, Log, Mailbox, Signal, Unclaimed, message, revision};
+use toolbay_testkit::{
+    CallerEvent, CallerMailbox, ObservableValue, ProgramLog, SharedConnection, TestFolder, TimedMessage,
+    UnclaimedPolicy, message, revision,
+};
 
 use crate::attack::Ends;
 use crate::honest::PATIENCE;
@@ -29,15 +32,15 @@ const MARGIN: u64 = 32 << 10;
 const WARM_UP: usize = 20;
 
 /// Receives the messages that are not responses to honest requests.
-type Others = Receiver<Arrived<Result<Value, String>>>;
+type Others = Receiver<TimedMessage<Result<Value, String>>>;
 
 /// A server over standard input and output.
 #[derive(Debug)]
 pub(crate) struct Pipe {
-    connection: Connection,
+    connection: SharedConnection,
     others: Others,
-    log: Log,
-    folder: Folder,
+    log: ProgramLog,
+    folder: TestFolder,
     watch: Watch,
     slowest: Duration,
 }
@@ -47,13 +50,13 @@ impl Pipe {
     pub(crate) fn set(server: &Path) -> Result<Self> {
         let folder = folder(server)?;
         let (command, folder) = serve(&folder, &[]).into_parts();
-        let (log, (sender, others)) = (Log::default(), channel());
-        let connection = Connection::start(command, Unclaimed::HandedOn(sender), log.hear())?;
-        connection.initialize(revision::SESSION)?;
+        let (log, (sender, others)) = (ProgramLog::default(), channel());
+        let connection = SharedConnection::start(command, UnclaimedPolicy::Forward(sender), log.line_handler())?;
+        connection.initialize(revision::NEWEST_SESSION_REVISION)?;
         let listed =
             |names: &[String]| ["bystander", "echo", "spin"].iter().all(|name| names.iter().any(|own| own == name));
-        connection.until_listed(PATIENCE, listed)?;
-        let mailbox = connection.mailbox();
+        connection.wait_until_listed(PATIENCE, listed)?;
+        let mailbox = connection.open_mailbox();
         for _ in 0..WARM_UP {
             for (tool, arguments) in large() {
                 answer(&mailbox, mailbox.call(tool, &arguments)?)?;
@@ -81,7 +84,7 @@ impl Pipe {
             self.talk(talk, &mut ends).with_context(|| repeated(std::slice::from_ref(talk), talk.seed))?;
         }
         let (connection, others) = (&self.connection, &self.others);
-        let mailbox = connection.mailbox();
+        let mailbox = connection.open_mailbox();
         let ended = self.watch.end(|| {
             others.try_iter().for_each(drop);
             ask(connection, &mailbox, true).map(drop)
@@ -92,7 +95,7 @@ impl Pipe {
 
     fn talk(&mut self, talk: &Talk, ends: &mut Ends) -> Result<()> {
         let verdict = Verdict::of_all(&self.folder.root().display().to_string());
-        let mailbox = self.connection.mailbox();
+        let mailbox = self.connection.open_mailbox();
         let mut open = Vec::new();
         // Late responses belong to the previous talk, which has ended.
         self.others.try_iter().for_each(drop);
@@ -109,7 +112,7 @@ impl Pipe {
             // missing responses.
             let wait =
                 if open.is_empty() { Duration::ZERO } else { deadline.saturating_duration_since(Instant::now()) };
-            let Ok(Arrived { what, .. }) = self.others.recv_timeout(wait) else { break };
+            let Ok(TimedMessage { message: what, .. }) = self.others.recv_timeout(wait) else { break };
             let what = what.map_err(anyhow::Error::msg)?;
             verdict.line(&what)?;
             let id = what.get("id").filter(|_| what.get("method").is_none());
@@ -127,7 +130,7 @@ impl Pipe {
         bytes.retain(|byte| *byte != b'\n');
         bytes.push(b'\n');
         let (first, rest) = bytes.split_at_checked(line.first).unwrap_or((&[], &bytes));
-        let (process, done) = (self.connection.process(), Signal::new(false));
+        let (process, done) = (self.connection.process(), ObservableValue::new(false));
         thread::scope(|threads| {
             threads.spawn(|| {
                 if !done.wait_until(PATIENCE, |done| *done) {
@@ -144,7 +147,7 @@ impl Pipe {
     /// Stops the server while calls run. It must exit successfully. Returns a summary.
     pub(crate) fn end(mut self) -> Result<String> {
         let (connection, others) = (&self.connection, &self.others);
-        let mailbox = connection.mailbox();
+        let mailbox = connection.open_mailbox();
         self.watch.until_threads_are_gone(|| {
             others.try_iter().for_each(drop);
             ask(connection, &mailbox, false).map(drop)
@@ -152,9 +155,9 @@ impl Pipe {
         for _ in 0..3 {
             mailbox.call("spin", &json!({}))?;
         }
-        connection.process().ask_to_end()?;
+        connection.process().terminate()?;
         drop(mailbox);
-        let status = self.connection.process_mut().wait(PATIENCE)?;
+        let status = self.connection.process_mut().wait_for_exit(PATIENCE)?;
         ensure!(status.code() == Some(0), "the server ended with {status}:\n{}", self.log.tail(20));
         let log = self.log.text();
         ensure!(!log.contains("panicked"), "the server panicked:\n{log}");
@@ -164,7 +167,7 @@ impl Pipe {
 
 /// Sends honest requests, which must work after any hostile line: a ping, and with `calls` also
 /// calls. Returns the duration of the ping.
-fn ask(connection: &Connection, mailbox: &Mailbox<'_>, calls: bool) -> Result<Duration> {
+fn ask(connection: &SharedConnection, mailbox: &CallerMailbox<'_>, calls: bool) -> Result<Duration> {
     let began = Instant::now();
     let pong = answer(mailbox, mailbox.request("ping", &json!({}))?).context("ping")?;
     let took = began.elapsed();
@@ -176,30 +179,30 @@ fn ask(connection: &Connection, mailbox: &Mailbox<'_>, calls: bool) -> Result<Du
 }
 
 /// Calls a tool, which returns its arguments.
-fn call(connection: &Connection, mailbox: &Mailbox<'_>) -> Result<()> {
+fn call(connection: &SharedConnection, mailbox: &CallerMailbox<'_>) -> Result<()> {
     let began = Instant::now();
     loop {
-        let said = json!({"said": format!("{}", connection.books().asked())});
+        let said = json!({"said": format!("{}", connection.ledger().request_count())});
         let result = answer(mailbox, mailbox.call("echo", &said)?).context("echo")?;
         // The client's own calls may occupy all of its queue places for a while.
         if message::error_kind(&result) == Some("busy") && began.elapsed() < PATIENCE {
             continue;
         }
         let echoed: Value =
-            serde_json::from_str(&message::text(&result)).with_context(|| format!("echo gave {result}"))?;
+            serde_json::from_str(&message::result_text(&result)).with_context(|| format!("echo gave {result}"))?;
         ensure!(echoed == said && !message::is_error(&result), "for {said}, echo gave {result}");
         return Ok(());
     }
 }
 
 /// Returns the result of an honest request.
-fn answer(mailbox: &Mailbox<'_>, asked: u64) -> Result<Value> {
+fn answer(mailbox: &CallerMailbox<'_>, asked: u64) -> Result<Value> {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        match mailbox.next(deadline) {
-            Some(Event::Answer(id, answer)) if id == asked => return Ok(answer.what?),
-            Some(Event::Answer(..) | Event::Progress(_)) => {}
-            Some(Event::Gone) => bail!("the server exited"),
+        match mailbox.next_event(deadline) {
+            Some(CallerEvent::Response(id, answer)) if id == asked => return Ok(answer.message?),
+            Some(CallerEvent::Response(..) | CallerEvent::Progress(_)) => {}
+            Some(CallerEvent::ServerExited) => bail!("the server exited"),
             None => bail!("no answer came within {PATIENCE:?}"),
         }
     }

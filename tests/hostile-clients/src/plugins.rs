@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use toolbay_testkit::{Folder, Program, Tiny, Tool, Toolbay};
+use toolbay_testkit::{ServerProgram, TestFolder, TinyComponent, TinyTool, ToolbayCommand};
 
 /// Budget for the bytes of all requests, in KiB.
 pub(crate) const REQUESTS: u64 = 64 << 10;
@@ -80,23 +80,32 @@ pub(crate) fn large() -> [(&'static str, Value); 3] {
 }
 
 /// Creates a folder for a server, with all plugins in it.
-pub(crate) fn folder(server: &Path) -> Result<Folder> {
-    let folder = Folder::make(&Program::new(server), "toolbay-hostile-clients-")?;
-    let put = |name: &str, component: Vec<u8>| fs::write(folder.path(&format!("{name}.wasm")), component);
-    let wide = Tool { description: Some("w".repeat(200 << 10)), ..Tool::new("bystander") };
-    put("bystander", Tiny::of(vec![wide]).answer("here").build())?;
-    put("echo", Tiny::new(&["echo"]).echo().build())?;
-    put("spin", Tiny::new(&["spin"]).before_call("(loop (br 0))").build())?;
-    fs::write(folder.path("spin.toml"), "[limits]\ntimeout = \"400ms\"\nfuel = 1_000_000_000_000\nconcurrency = 4\n")?;
-    put("crash", Tiny::new(&["crash"]).before_call("unreachable").build())?;
-    put("strict", Tiny::of(vec![Tool { input: STRICT.to_owned(), ..Tool::new("strict") }]).build())?;
-    put("header", Tiny::of(vec![Tool { input: HEADER.to_owned(), ..Tool::new("header") }]).build())?;
-    fs::write(folder.beside("toolbay.toml"), CONFIG)?;
+pub(crate) fn folder(server: &Path) -> Result<TestFolder> {
+    let folder = TestFolder::create(&ServerProgram::new(server), "toolbay-hostile-clients-")?;
+    let put = |name: &str, component: Vec<u8>| fs::write(folder.plugin_path(&format!("{name}.wasm")), component);
+    let wide = TinyTool { description: Some("w".repeat(200 << 10)), ..TinyTool::new("bystander") };
+    put("bystander", TinyComponent::with_tools(vec![wide]).with_text("here").build())?;
+    put("echo", TinyComponent::new(&["echo"]).with_echo().build())?;
+    put("spin", TinyComponent::new(&["spin"]).before_call("(loop (br 0))").build())?;
+    fs::write(
+        folder.plugin_path("spin.toml"),
+        "[limits]\ntimeout = \"400ms\"\nfuel = 1_000_000_000_000\nconcurrency = 4\n",
+    )?;
+    put("crash", TinyComponent::new(&["crash"]).before_call("unreachable").build())?;
+    put(
+        "strict",
+        TinyComponent::with_tools(vec![TinyTool { input: STRICT.to_owned(), ..TinyTool::new("strict") }]).build(),
+    )?;
+    put(
+        "header",
+        TinyComponent::with_tools(vec![TinyTool { input: HEADER.to_owned(), ..TinyTool::new("header") }]).build(),
+    )?;
+    fs::write(folder.sibling_path("toolbay.toml"), CONFIG)?;
     Ok(folder)
 }
 
 /// Returns a server for the folder.
-pub(crate) fn serve(folder: &Folder, arguments: &[&str]) -> Toolbay {
+pub(crate) fn serve(folder: &TestFolder, arguments: &[&str]) -> ToolbayCommand {
     // By default, the allocator retains freed memory. This limits how much.
-    Toolbay::new(folder).args(["serve"]).args(arguments).env("MALLOC_TRIM_THRESHOLD_", "65536")
+    ToolbayCommand::new(folder).args(["serve"]).args(arguments).env("MALLOC_TRIM_THRESHOLD_", "65536")
 }

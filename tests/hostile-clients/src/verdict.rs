@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
-use toolbay_testkit::{Reply, message};
+use toolbay_testkit::{HttpReply, message};
 
 use crate::message::{MARK, mark};
 
@@ -65,7 +65,7 @@ impl Verdict {
     /// # Errors
     ///
     /// The reply violates a rule.
-    pub(crate) fn reply(&self, reply: &Reply, to_head: bool) -> Result<()> {
+    pub(crate) fn reply(&self, reply: &HttpReply, to_head: bool) -> Result<()> {
         let shown = || {
             let body = reply.body.get(..reply.body.len().min(2000)).unwrap_or_default();
             format!("the reply was {} {:?} {}", reply.status, reply.headers, body.escape_ascii())
@@ -143,9 +143,9 @@ mod tests {
         Verdict::new("/somewhere/plugins", 12)
     }
 
-    fn reply(status: u16, body: &str) -> Reply {
+    fn reply(status: u16, body: &str) -> HttpReply {
         let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
-        Reply { status, headers, body: body.as_bytes().to_vec(), is_whole: true }
+        HttpReply { status, headers, body: body.as_bytes().to_vec(), is_complete: true }
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use toolbay_testkit::vitals::{Vitals, forget_peak, vitals};
-use toolbay_testkit::{DEADLINE, Log, Signal};
+use toolbay_testkit::process_usage::{ProcessUsage, reset_peak_memory, vitals};
+use toolbay_testkit::{DEADLINE, ObservableValue, ProgramLog};
 
 /// Maximum growth of the server after any number of clients, compared with before the first, in
 /// KiB. The allocator retains some memory for each thread.
@@ -20,8 +20,8 @@ const DESCRIPTORS: u64 = 2;
 #[derive(Debug)]
 pub(crate) struct Watch {
     pid: u32,
-    log: Log,
-    before: Vitals,
+    log: ProgramLog,
+    before: ProcessUsage,
     /// Maximum growth while clients are connected, in KiB.
     most: u64,
     /// Memory at the start of the round, in KiB.
@@ -35,14 +35,14 @@ pub(crate) struct Watch {
 impl Watch {
     /// Starts when the server has reached its maximum size with honest clients only. It may grow by
     /// `most` KiB in a round.
-    pub(crate) fn new(pid: u32, log: &Log, most: u64) -> Result<Self> {
+    pub(crate) fn new(pid: u32, log: &ProgramLog, most: u64) -> Result<Self> {
         Ok(Self { pid, log: log.clone(), before: vitals(pid)?, most, began: 0, grown: 0, left: 0 })
     }
 
     /// Starts a round.
     pub(crate) fn begin(&mut self) -> Result<()> {
         self.began = held(&vitals(self.pid)?);
-        forget_peak(self.pid)
+        reset_peak_memory(self.pid)
     }
 
     /// Ends a round. The server must not have grown too much, and must return to its initial
@@ -83,8 +83,8 @@ impl Watch {
         self.until(ask, |now| now.threads <= before)
     }
 
-    fn until(&self, mut ask: impl FnMut() -> Result<()>, fits: impl Fn(&Vitals) -> bool) -> Result<()> {
-        let (began, pause) = (Instant::now(), Signal::new(false));
+    fn until(&self, mut ask: impl FnMut() -> Result<()>, fits: impl Fn(&ProcessUsage) -> bool) -> Result<()> {
+        let (began, pause) = (Instant::now(), ObservableValue::new(false));
         loop {
             let now = vitals(self.pid).context("the server is gone")?;
             if fits(&now) {
@@ -104,7 +104,7 @@ impl Watch {
 }
 
 /// Returns the memory without file pages, in KiB.
-fn held(vitals: &Vitals) -> u64 {
+fn held(vitals: &ProcessUsage) -> u64 {
     vitals.resident.saturating_sub(vitals.files)
 }
 
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn growth_is_found_although_it_has_passed() {
-        let mut watch = Watch::new(std::process::id(), &Log::default(), 16 << 10).unwrap();
+        let mut watch = Watch::new(std::process::id(), &ProgramLog::default(), 16 << 10).unwrap();
         watch.begin().unwrap();
         watch.end(|| Ok(())).unwrap();
         watch.begin().unwrap();
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_panic_in_the_log_is_found() {
-        let log = Log::follow(&b"thread 'main' panicked at src/main.rs:1:1\n"[..]);
+        let log = ProgramLog::follow(&b"thread 'main' panicked at src/main.rs:1:1\n"[..]);
         log.wait_for_end();
         let mut watch = Watch::new(std::process::id(), &log, u64::MAX).unwrap();
         watch.begin().unwrap();

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use toolbay_testkit::{DEADLINE, Folder, Listener, Signal, Socket};
+use toolbay_testkit::{ClientSocket, DEADLINE, HttpServerProcess, ObservableValue, TestFolder};
 
 use crate::attack::{Ends, attack};
 use crate::honest::{Honest, PATIENCE};
@@ -45,8 +45,8 @@ const OPEN: [&str; 4] = [
 /// A server over HTTP.
 #[derive(Debug)]
 pub(crate) struct Web {
-    listener: Listener,
-    folder: Folder,
+    listener: HttpServerProcess,
+    folder: TestFolder,
     honest: Vec<Honest>,
     watch: Watch,
 }
@@ -56,7 +56,7 @@ impl Web {
     pub(crate) fn set(server: &Path) -> Result<Self> {
         let folder = folder(server)?;
         let (command, folder) = serve(&folder, &["--http", "127.0.0.1:0"]).into_parts();
-        let listener = Listener::start(command)?;
+        let listener = HttpServerProcess::start(command)?;
         let mut honest = ["one", "two"].map(|name| Honest::new(listener.address, name));
         let began = Instant::now();
         // Tools are unknown until all plugins are loaded.
@@ -88,7 +88,7 @@ impl Web {
         self.watch.begin()?;
         let (server, root) = (self.listener.address, self.folder.root().display().to_string());
         let (next, ends, fault) = (AtomicUsize::new(0), Mutex::new(Ends::new()), Mutex::new(None));
-        let over = Signal::new(false);
+        let over = ObservableValue::new(false);
         let asked = thread::scope(|threads| {
             let honest: Vec<_> = self.honest.iter_mut().map(|one| threads.spawn(|| one.go_on(&over))).collect();
             let crowd: Vec<_> = (0..CROWD)
@@ -141,13 +141,13 @@ impl Web {
             .until_threads_are_gone(|| honest.iter_mut().try_for_each(|one| one.ask().and_then(|()| one.leave())))?;
         let mut open = Vec::new();
         for text in OPEN {
-            let connect = Socket::connect(self.listener.address, [127, 0, 0, 1].into(), PATIENCE);
+            let connect = ClientSocket::connect(self.listener.address, [127, 0, 0, 1].into(), PATIENCE);
             let mut socket = connect.map_err(|ended| anyhow!("no connection: {ended}"))?;
             socket.send(text.as_bytes()).map_err(|ended| anyhow!("no request: {ended}"))?;
             open.push(socket);
         }
-        self.listener.process.ask_to_end()?;
-        let status = self.listener.process.wait(PATIENCE)?;
+        self.listener.process.terminate()?;
+        let status = self.listener.process.wait_for_exit(PATIENCE)?;
         let log = self.listener.log.text();
         ensure!(status.code() == Some(0), "the server ended with {status}:\n{}", self.listener.log.tail(20));
         ensure!(!log.contains("panicked"), "the server panicked:\n{log}");

@@ -16,7 +16,7 @@ use toolbay_mcp::jsonrpc::{self, RequestId};
 use toolbay_mcp::{Revision, result_json, tool_json};
 use toolbay_model::TargetKind;
 use toolbay_schema::{CheckBudget, JsonSchema};
-use toolbay_testkit::{Tiny, Tool, guests};
+use toolbay_testkit::{TinyComponent, TinyTool, guests};
 
 /// Sizes of messages, in bytes.
 const SIZES: [usize; 2] = [64, 1 << 20];
@@ -43,9 +43,9 @@ fn messages(criterion: &mut Criterion) {
         let schema = snapshot.tools.get("echo").expect("the tool").tool.input_schema.get().to_owned();
         let schema = JsonSchema::compile(&schema).expect("a schema");
         let value = Value::from(arguments.clone());
-        assert_eq!(schema.fits(&value, CheckBudget::CHECK).map(|(fits, _)| fits), Some(true));
+        assert_eq!(schema.matches_within(&value, CheckBudget::CHECK).map(|(fits, _)| fits), Some(true));
         group.bench_function(BenchmarkId::new("validate", size), |bencher| {
-            bencher.iter(|| black_box(schema.fits(black_box(&value), CheckBudget::CHECK)));
+            bencher.iter(|| black_box(schema.matches_within(black_box(&value), CheckBudget::CHECK)));
         });
         group.bench_function(BenchmarkId::new("encode", size), |bencher| {
             bencher.iter_batched(
@@ -65,7 +65,7 @@ fn calls(criterion: &mut Criterion) {
     let inside = Inside::new().expect("a server");
     let empty = Map::new();
     let numbers = [("a".to_owned(), json!(1)), ("b".to_owned(), json!(2))].into_iter().collect();
-    let tiny = Tiny::new(&["echo"]).build();
+    let tiny = TinyComponent::new(&["echo"]).build();
     let read = |id| guests::guest(id).expect("the plugin");
     let sample = guests::sample("calculator").expect("the plugin");
     let plugins = [
@@ -116,8 +116,8 @@ fn reloads(criterion: &mut Criterion) {
         // Two versions alternate, so that both are compiled after the first two changes.
         let about = format!("Version {}.", version % 2);
         let plugin = |number: usize| {
-            let tool = Tool { description: Some(about.clone()), ..Tool::new(&format!("tool_{number}")) };
-            Tiny::of(vec![tool]).build()
+            let tool = TinyTool { description: Some(about.clone()), ..TinyTool::new(&format!("tool_{number}")) };
+            TinyComponent::with_tools(vec![tool]).build()
         };
         for number in 0..files {
             fs::write(inside.beside(&format!("staged-{number}")), plugin(number)).expect("a file");
@@ -157,7 +157,7 @@ fn many(tools: usize) -> Vec<(String, Vec<u8>)> {
     let names: Vec<String> = (0..tools).map(|number| format!("tool_{number}")).collect();
     let plugin = |(number, names): (usize, &[String])| {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        (format!("plugin-{number}"), Tiny::new(&names).build())
+        (format!("plugin-{number}"), TinyComponent::new(&names).build())
     };
     names.chunks(EACH).enumerate().map(plugin).collect()
 }

@@ -19,9 +19,9 @@ use serde_json::{Map, json};
 use toolbay_inside::Inside;
 use toolbay_model::{CallReply, CallResult, ContentBody};
 use toolbay_report::{Machine, Markdown, Page, Sample, Unit, number};
-use toolbay_testkit::build::Builder;
+use toolbay_testkit::build::WorkspaceBuilder;
 use toolbay_testkit::terminal;
-use toolbay_testkit::workspace::Workspace;
+use toolbay_testkit::workspace::CargoWorkspace;
 
 use self::bare::{Bare, Metering};
 
@@ -42,7 +42,7 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    terminal::exit(run(&Cli::parse()))
+    terminal::exit_code(run(&Cli::parse()))
 }
 
 /// The environment of a computation.
@@ -53,9 +53,9 @@ enum Place {
 }
 
 fn run(cli: &Cli) -> Result<()> {
-    let workspace = Workspace::load()?;
+    let workspace = CargoWorkspace::load()?;
     let machine = Machine::now(&workspace.root)?;
-    let guest = fs::read(Builder::new(&workspace).guest("kernels")?.join("kernels.wasm"))?;
+    let guest = fs::read(WorkspaceBuilder::new(&workspace).build_guest("kernels")?.join("kernels.wasm"))?;
     let inside = Inside::new()?;
     inside.offer(&[("kernels", &guest)])?;
     let mut places = vec![("native".to_owned(), Place::Native)];

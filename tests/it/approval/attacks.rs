@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::http::auth::token;
-use crate::support::Toolbay;
+use crate::support::ToolbayCommand;
 
 /// Why a request is refused.
 fn reason(response: &Value) -> &str {
@@ -51,7 +51,7 @@ fn a_yes_is_for_the_arguments_that_were_shown_and_for_one_call() {
     let [(ada, of_ada), (bob, of_bob)] = ["ada", "bob"].map(|name| token(name, ""));
     let [ada, bob] = [ada, bob].map(|token| format!("Bearer {token}"));
     let (ada, bob) = ([("Authorization", ada.as_str())], [("Authorization", bob.as_str())]);
-    folder.configure(&format!("{CONFIG}{of_ada}{of_bob}"));
+    folder.write_config(&format!("{CONFIG}{of_ada}{of_bob}"));
     let server = over_http(&folder, &format!("{of_ada}{of_bob}"));
     let asked = stateless(&server, &count(), &forms(), &ada);
     let good = answered(&count(), &asked["result"], Some(yes()));
@@ -121,13 +121,13 @@ fn an_answer_that_is_none_is_asked_for_three_times() {
             response = stateless(&server, &params, &forms(), &[]);
         }
         let params = answered(&count(), &response["result"], answer);
-        let (kind, text) = failure(&stateless(&server, &params, &forms(), &[])["result"]);
+        let (kind, text) = error_kind_and_text(&stateless(&server, &params, &forms(), &[])["result"]);
         assert!(kind == "not-approved" && text.contains("asked 3 times"), "{text}");
     }
     // A client may forget its capabilities meanwhile: it cannot be asked again, but it has asked.
     let response = stateless(&server, &count(), &forms(), &[]);
     let params = answered(&count(), &response["result"], None);
-    let (kind, text) = failure(&stateless(&server, &params, &json!({}), &[])["result"]);
+    let (kind, text) = error_kind_and_text(&stateless(&server, &params, &json!({}), &[])["result"]);
     assert!(kind == "not-approved" && text.contains("cannot ask"), "{text}");
     assert_eq!(made(&server), "1");
 }
@@ -139,7 +139,7 @@ fn a_session_that_never_answers_well_ends() {
     let mut server = session(&folder, "2025-11-25", &forms());
     let wrong = json!({"result": {"action": "accept", "content": {"approve": 1}}});
     let (response, asked) = conversation(&mut server, count(), &mut |_| wrong.clone());
-    assert_eq!((failure(&response["result"]).0.as_str(), asked.len()), ("not-approved", 3));
+    assert_eq!((error_kind_and_text(&response["result"]).0.as_str(), asked.len()), ("not-approved", 3));
     // The client's error is told; the call is not made.
     let broken = json!({"error": {"code": -32_603, "message": "broken"}});
     let (response, asked) = conversation(&mut server, count(), &mut |_| broken.clone());
@@ -207,9 +207,10 @@ fn arguments_cannot_look_like_words_of_the_host() {
 fn a_yes_counts_only_on_the_server_that_has_asked_for_it() {
     let start = || {
         let folder = folder("approve = \"always\"");
-        folder.configure(&format!("[server]\nstate_key = \"STATE_KEY\"\n{CONFIG}"));
-        let command = Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("STATE_KEY", &"ab".repeat(32));
-        (HttpServer::run(command).ready(), folder)
+        folder.write_config(&format!("[server]\nstate_key = \"STATE_KEY\"\n{CONFIG}"));
+        let command =
+            ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("STATE_KEY", &"ab".repeat(32));
+        (HttpServer::run(command).wait_until_ready(), folder)
     };
     let ((one, _one), (two, _two)) = (start(), start());
     let asked = stateless(&one, &count(), &forms(), &[]);

@@ -3,18 +3,18 @@
 use std::fs;
 
 use super::*;
-use crate::support::{Outcome, Tiny, Tool, Toolbay};
+use crate::support::{CommandOutput, TinyComponent, TinyTool, ToolbayCommand};
 
 /// A plugin with a tool that is asked about, and one that only reads.
 fn notes(grant: &str) -> Folder {
-    let tools = vec![Tool::new("erase"), Tool { read_only: Some(true), ..Tool::new("look") }];
-    let folder = Folder::with("notes.wasm", Tiny::of(tools).echo().build());
+    let tools = vec![TinyTool::new("erase"), TinyTool { read_only: Some(true), ..TinyTool::new("look") }];
+    let folder = Folder::with("notes.wasm", TinyComponent::with_tools(tools).with_echo().build());
     folder.put("notes.toml", grant);
     folder
 }
 
-fn run(folder: &Folder, args: &[&str]) -> Outcome {
-    Toolbay::new(folder).args(args).run()
+fn run(folder: &Folder, args: &[&str]) -> CommandOutput {
+    ToolbayCommand::new(folder).args(args).run()
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn a_call_from_a_program_needs_the_flag() {
                     terminal, or add --yes\n";
     assert_eq!(outcome.stderr, expected);
     // What is piped into it is no person.
-    let outcome = Toolbay::new(&folder).args(["call", "erase"]).run_with("y\n");
+    let outcome = ToolbayCommand::new(&folder).args(["call", "erase"]).run_with("y\n");
     assert_eq!((outcome.code, outcome.stdout.as_str()), (1, ""), "{outcome}");
     let outcome = run(&folder, &["call", "erase", "{\"a\": 1}", "--yes"]);
     assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "{\"a\":1}\n"), "{outcome}");
@@ -36,9 +36,9 @@ fn a_call_from_a_program_needs_the_flag() {
 }
 
 /// A call on a terminal, where this is typed.
-fn on_a_terminal(folder: &Folder, typed: &str) -> Outcome {
+fn on_a_terminal(folder: &Folder, typed: &str) -> CommandOutput {
     let script = "exec script --quiet --return --command \"$*\" /dev/null";
-    Toolbay::new(folder).args(["call", "erase"]).through(script).run_with(typed)
+    ToolbayCommand::new(folder).args(["call", "erase"]).with_shell_wrapper(script).run_with(typed)
 }
 
 #[test]
@@ -64,19 +64,19 @@ fn list_and_check_say_what_asks_first() {
     let listed = run(&folder, &["list"]).stdout;
     let line = "    + a person must allow: acme_erase (before each call), acme_look (before the first call)\n";
     assert!(listed.contains(line), "{listed}");
-    let listed: Value = serde_json::from_str(&run(&folder, &["list", "--json"]).raw).unwrap();
+    let listed: Value = serde_json::from_str(&run(&folder, &["list", "--json"]).raw_stdout).unwrap();
     assert_eq!(listed["plugins"]["notes"]["asks"], json!({"acme_erase": "each", "acme_look": "first"}));
-    let file = folder.path("notes.wasm").display().to_string();
+    let file = folder.plugin_path("notes.wasm").display().to_string();
     let checked = run(&folder, &["check", &file]).stdout;
     assert!(checked.contains("asks    a person must allow it, before each call"), "{checked}");
     assert!(checked.contains("asks    a person must allow it, before the first call"), "{checked}");
     let asks = |folder: &Folder| {
-        let checked: Value = serde_json::from_str(&run(folder, &["check", &file, "--json"]).raw).unwrap();
+        let checked: Value = serde_json::from_str(&run(folder, &["check", &file, "--json"]).raw_stdout).unwrap();
         (checked["tools"][0]["asks"].clone(), checked["tools"][1]["asks"].clone(), checked["remarks"].clone())
     };
     assert_eq!(asks(&folder), (json!("each"), json!("first"), json!([])));
     folder.put("notes.toml", "");
-    folder.configure("approve = \"destructive\"");
+    folder.write_config("approve = \"destructive\"");
     assert_eq!(asks(&folder), (json!("each"), Value::Null, json!([])));
     folder.put("notes.toml", "approve = \"allways\"");
     let why = "notes.toml:1:11: approve: expected \"always\", \"first\", \"destructive\" or \"never\", not \"allways\"; \
@@ -89,18 +89,18 @@ fn a_word_that_means_nothing_refuses_the_plugin_and_stops_the_server() {
     let folder = notes("[tools.erase]\napprove = \"alwyas\"");
     let listed = run(&folder, &["list"]).stdout;
     assert!(listed.contains("notes  refused") && listed.contains("did you mean \"always\"?"), "{listed}");
-    folder.configure("approve = \"ask\"");
+    folder.write_config("approve = \"ask\"");
     let outcome = run(&folder, &["serve"]);
     assert_eq!(outcome.code, 64, "{outcome}");
     let why = "approve: expected \"always\", \"first\", \"destructive\" or \"never\", not \"ask\"";
     assert!(outcome.stderr.contains(why), "{outcome}");
-    let outcome = Toolbay::new(&notes("")).args(["list"]).env("TOOLBAY_APPROVE", "destructive").run();
+    let outcome = ToolbayCommand::new(&notes("")).args(["list"]).env("TOOLBAY_APPROVE", "destructive").run();
     assert!(outcome.stdout.contains("    + a person must allow: erase (before each call)\n"), "{outcome}");
 }
 
 /// The whole lines of the audit log about `event`.
 fn events(folder: &Folder, event: &str) -> Vec<Value> {
-    let files = fs::read_dir(folder.beside("log")).unwrap().map(|entry| entry.unwrap().path());
+    let files = fs::read_dir(folder.sibling_path("log")).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect();
     files.sort();
     let text: String = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
@@ -111,15 +111,15 @@ fn events(folder: &Folder, event: &str) -> Vec<Value> {
 #[test]
 fn the_audit_log_says_who_was_asked_when_and_what_they_said() {
     let folder = folder("approve = \"first\"");
-    folder.configure(&format!("{CONFIG}[audit]\nfolder = \"log\"\n"));
+    folder.write_config(&format!("{CONFIG}[audit]\nfolder = \"log\"\n"));
     let mut server = session(&folder, "2025-11-25", &forms());
     for answer in [json!({"action": "decline"}), json!({"action": "cancel"}), yes(), yes()] {
         conversation(&mut server, count(), &mut |_| json!({"result": answer}));
     }
-    server.end();
+    server.stop();
     let mut server = session(&folder, "2025-03-26", &forms());
     server.result("tools/call", count());
-    server.end();
+    server.stop();
     let approvals = events(&folder, "approval");
     let decisions: Vec<&str> = approvals.iter().map(|line| line["decision"].as_str().unwrap()).collect();
     let expected = ["asked", "declined", "asked", "cancelled", "asked", "approved", "remembered", "impossible"];
@@ -148,8 +148,9 @@ fn the_audit_log_says_who_was_asked_when_and_what_they_said() {
 #[test]
 fn a_secret_in_the_arguments_is_not_shown_to_the_person() {
     let folder = folder("approve = \"always\"\n[secrets.word]\nenvironment = \"WORD\"");
-    let command = Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("WORD", "s3cret-\"word\"-é");
-    let server = HttpServer::run(command).ready();
+    let command =
+        ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("WORD", "s3cret-\"word\"-é");
+    let server = HttpServer::run(command).wait_until_ready();
     let call = steps(json!([{"count": "the s3cret-\"word\"-é, \u{202e}again"}]));
     let asked = stateless(&server, &call, &forms(), &[]);
     let message = asked["result"]["inputRequests"][KEY]["params"]["message"].as_str().unwrap();

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::http::auth::token;
-use crate::support::{Tiny, Tool, text};
+use crate::support::{TinyComponent, TinyTool, result_text};
 
 #[test]
 fn the_first_yes_counts_for_the_session_and_ends_with_the_grant() {
@@ -11,7 +11,7 @@ fn the_first_yes_counts_for_the_session_and_ends_with_the_grant() {
     let mut call = |answer: Value| conversation(&mut server, count(), &mut |_| answer.clone());
     // A no is not remembered.
     let (response, asked) = call(json!({"result": {"action": "decline"}}));
-    assert_eq!((failure(&response["result"]).0.as_str(), asked.len()), ("not-approved", 1));
+    assert_eq!((error_kind_and_text(&response["result"]).0.as_str(), asked.len()), ("not-approved", 1));
     let (response, asked) = call(json!({"result": yes()}));
     assert_eq!((said(&response["result"]), asked.len()), (vec!["1".to_owned()], 1));
     let message = asked[0]["params"]["message"].as_str().unwrap();
@@ -22,7 +22,7 @@ fn the_first_yes_counts_for_the_session_and_ends_with_the_grant() {
     }
     folder.put("asker.toml", "approve = \"first\"\n[permissions.state]\n[permissions.scratch]\n");
     let mut asked = 0;
-    server.until("it asks again", |server| {
+    server.wait_until("it asks again", |server| {
         asked += conversation(server, count(), &mut |_| json!({"result": yes()})).1.len();
         asked > 0
     });
@@ -35,7 +35,7 @@ fn of_callers_without_a_token_only_sessions_are_remembered() {
     let server = over_http(&folder("approve = \"first\""), "");
     let agreed = json!({"result": yes()});
     let [one, other] = ["2025-06-18", "2025-11-25"]
-        .map(|revision| server.session_declaring(revision, json!({"elicitation": {}}), &[]));
+        .map(|revision| server.start_session_with_capabilities(revision, json!({"elicitation": {}}), &[]));
     assert_eq!(conversation_over_http(&one, count(), &agreed).1.len(), 1);
     assert_eq!(conversation_over_http(&one, count(), &agreed).1.len(), 0);
     assert_eq!(conversation_over_http(&other, count(), &agreed).1.len(), 1);
@@ -63,7 +63,7 @@ fn without_a_session_the_first_yes_counts_for_its_caller() {
     assert_eq!(said(&call(&ada)["result"]), ["2"]);
     // What it asked before is not remembered for others, nor for its own sessions.
     answered(&count(), &call(&bob)["result"], None);
-    let session = server.session_declaring("2025-11-25", forms(), &[("Authorization", &ada)]);
+    let session = server.start_session_with_capabilities("2025-11-25", forms(), &[("Authorization", &ada)]);
     assert_eq!(conversation_over_http(&session, count(), &json!({"result": yes()})).1.len(), 1);
     // The client need not be able to ask then.
     let response = stateless(&server, &count(), &json!({}), &[("Authorization", &ada)]);
@@ -73,22 +73,22 @@ fn without_a_session_the_first_yes_counts_for_its_caller() {
 /// Calls each tool, and says which of them asked first.
 fn asking(grant: &str, config: &str) -> Vec<String> {
     let tools = vec![
-        Tool::new("erase"),
-        Tool { read_only: Some(false), ..Tool::new("write") },
-        Tool { read_only: Some(true), ..Tool::new("look") },
+        TinyTool::new("erase"),
+        TinyTool { read_only: Some(false), ..TinyTool::new("write") },
+        TinyTool { read_only: Some(true), ..TinyTool::new("look") },
     ];
-    let folder = Folder::with("notes.wasm", Tiny::of(tools).build());
+    let folder = Folder::with("notes.wasm", TinyComponent::with_tools(tools).build());
     folder.put("notes.toml", grant);
-    folder.configure(config);
-    let mut server = Server::spawn(&folder);
+    folder.write_config(config);
+    let mut server = StdioServer::spawn(&folder);
     let client = json!({"name": "test", "version": "1"});
     server
         .result("initialize", json!({"protocolVersion": "2025-11-25", "capabilities": forms(), "clientInfo": client}));
     server.notify("notifications/initialized", json!({}));
-    let mut names = server.names();
+    let mut names = server.tool_names();
     names.retain(|name| {
         let (response, asked) = conversation(&mut server, json!({"name": name}), &mut |_| json!({"result": yes()}));
-        assert_eq!(text(&response["result"]), "fine");
+        assert_eq!(result_text(&response["result"]), "fine");
         !asked.is_empty()
     });
     names

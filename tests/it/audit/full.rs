@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{CONFIG, event, events, intact, lines_of, outcomes};
-use crate::support::{Folder, Server, Toolbay, failure, hostile};
+use crate::support::{Folder, StdioServer, ToolbayCommand, error_kind_and_text, hostile};
 
 /// The text of a call of which the log has as much as it has of any.
 fn long() -> String {
@@ -11,16 +11,17 @@ fn long() -> String {
 }
 
 /// A server whose disk takes nothing beyond the first lines.
-fn on_a_full_disk(folder: &Folder, config: &str) -> Server {
-    folder.configure(config);
+fn on_a_full_disk(folder: &Folder, config: &str) -> StdioServer {
+    folder.write_config(config);
     let script = "ulimit -S -f 32; exec \"$@\"";
-    let mut server = Server::run(Toolbay::new(folder).args(["serve"]).through(script)).initialized("2025-11-25");
+    let mut server = StdioServer::run(ToolbayCommand::new(folder).args(["serve"]).with_shell_wrapper(script))
+        .with_handshake("2025-11-25");
     server.wait_for_tool("echo");
     server
 }
 
 /// From now on the disk takes everything.
-fn make_room(server: &Server) {
+fn make_room(server: &StdioServer) {
     let pid = rustix::process::Pid::from_raw(server.pid().cast_signed());
     let room = rustix::process::Rlimit { current: None, maximum: None };
     rustix::process::prlimit(pid, rustix::process::Resource::Fsize, room).unwrap();
@@ -36,7 +37,7 @@ fn with_drop_a_log_that_cannot_be_written_holds_up_no_call_and_says_what_it_lost
     let folder = Folder::with("hostile.wasm", hostile());
     let mut server = on_a_full_disk(&folder, &format!("{CONFIG}when_full = \"drop\"\n"));
     let mut made = 0;
-    server.until("the log is full", |server| {
+    server.wait_until("the log is full", |server| {
         made += 1;
         assert_eq!(server.text("echo", json!({"text": "x"})), "x");
         server.log.text().contains("cannot write the audit log: ")
@@ -52,7 +53,7 @@ fn with_drop_a_log_that_cannot_be_written_holds_up_no_call_and_says_what_it_lost
     server.log.wait_for("lines of the audit log were lost");
     made += 1;
     server.text("echo", json!({"text": "x"}));
-    server.end();
+    server.stop();
     // Each call has its line, or the log says that one is missing.
     let lost = usize::try_from(intact(&folder)["lost"].as_u64().unwrap()).unwrap();
     assert!(succeeded(&folder) + lost >= made, "{} + {lost} of {made}", succeeded(&folder));
@@ -63,13 +64,13 @@ fn with_refuse_a_call_that_cannot_be_recorded_is_not_made_and_both_sides_read_wh
     let folder = Folder::with("hostile.wasm", hostile());
     let mut server = on_a_full_disk(&folder, &format!("{CONFIG}when_full = \"refuse\"\n"));
     let (mut made, mut refused) = (0, 0);
-    let call = |server: &mut Server, made: &mut usize, refused: &mut u64| {
+    let call = |server: &mut StdioServer, made: &mut usize, refused: &mut u64| {
         let result = server.call("echo", json!({"text": "x"}));
         if result.get("isError").is_none() {
             *made += 1;
             return true;
         }
-        let (kind, said) = failure(&result);
+        let (kind, said) = error_kind_and_text(&result);
         let why = "The server did not run the tool because its audit log cannot record the call: the log's disk is full or too slow \
                    (audit.when_full). Retry after 1000 ms.";
         assert_eq!((kind.as_str(), said.as_str()), ("busy", why));
@@ -77,15 +78,15 @@ fn with_refuse_a_call_that_cannot_be_recorded_is_not_made_and_both_sides_read_wh
         *refused += 1;
         false
     };
-    server.until("a call is refused", |server| !call(server, &mut made, &mut refused));
+    server.wait_until("a call is refused", |server| !call(server, &mut made, &mut refused));
     server.log.wait_for("cannot write the audit log: ");
     for _ in 0..20 {
         assert!(!call(&mut server, &mut made, &mut refused), "the disk is still full");
     }
     make_room(&server);
-    server.until("a call is made", |server| call(server, &mut made, &mut refused));
+    server.wait_until("a call is made", |server| call(server, &mut made, &mut refused));
     server.log.wait_for("the audit log can be written again");
-    server.end();
+    server.stop();
     assert_eq!(intact(&folder)["lost"], 0);
     assert_eq!(succeeded(&folder), made, "no call was made without a line");
     assert_eq!(outcomes(&folder), [("busy".to_owned(), refused), ("ok".to_owned(), made as u64)].into());
@@ -104,22 +105,22 @@ fn without_a_word_about_it_calls_wait_for_a_disk_that_takes_nothing_and_no_line_
         "{CONFIG}files = 100\narguments = \"full\"\n[server]\nwaiting = 0\nqueue = 10_000\nqueue_wait = \"1h\"\n"
     );
     let mut server = on_a_full_disk(&folder, &config);
-    let begin = |server: &mut Server, calls: usize| -> Vec<u64> {
-        (0..calls).map(|_| server.begin("echo", json!({"text": long()}))).collect()
+    let begin = |server: &mut StdioServer, calls: usize| -> Vec<u64> {
+        (0..calls).map(|_| server.start_call("echo", json!({"text": long()}))).collect()
     };
     for _ in 0..FIRST / 30 {
         for id in begin(&mut server, 30) {
-            server.finish(id);
+            server.finish_call(id);
         }
     }
     let ids = begin(&mut server, OTHERS);
     server.log.wait_for("calls wait until their deadline (audit.when_full)");
     make_room(&server);
     for id in ids {
-        let answer = server.finish(id);
+        let answer = server.finish_call(id);
         assert!(answer.get("isError").is_none(), "{}", shortened(&answer));
     }
-    server.end();
+    server.stop();
     assert_eq!(intact(&folder)["lost"], 0);
     assert_eq!(succeeded(&folder), FIRST + OTHERS);
 }
@@ -136,21 +137,21 @@ fn a_call_that_waits_in_vain_is_not_made() {
     let mut server = on_a_full_disk(&folder, &config);
     let (mut made, mut refused) = (0, 0);
     while refused == 0 {
-        let ids: Vec<u64> = (0..30).map(|_| server.begin("echo", json!({"text": long()}))).collect();
+        let ids: Vec<u64> = (0..30).map(|_| server.start_call("echo", json!({"text": long()}))).collect();
         for id in ids {
-            let result = server.finish(id);
+            let result = server.finish_call(id);
             if result.get("isError").is_none() {
                 made += 1;
                 continue;
             }
-            let (kind, said) = failure(&result);
+            let (kind, said) = error_kind_and_text(&result);
             assert!(kind == "busy" && said.contains("its audit log cannot record the call"), "{said}");
             refused += 1;
         }
     }
     make_room(&server);
     server.log.wait_for("the audit log can be written again");
-    server.end();
+    server.stop();
     assert_eq!(intact(&folder)["lost"], 0);
     assert_eq!(outcomes(&folder), [("busy".to_owned(), refused), ("ok".to_owned(), made)].into());
 }

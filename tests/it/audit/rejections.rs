@@ -6,15 +6,15 @@ use std::thread;
 use serde_json::{Value, json};
 
 use super::{CONFIG, event, events, files, files_of, intact, lines_of, outcomes, sha256, verify};
-use crate::support::{Folder, HttpServer, Server, Tiny, Toolbay, web};
+use crate::support::{Folder, HttpServer, StdioServer, TinyComponent, ToolbayCommand, web};
 
 #[test]
 fn a_caller_whose_calls_are_rejected_displaces_no_line_of_others() {
     const HONEST: usize = 16;
     const CALLS: usize = 25;
     const ATTACKS: usize = 8_000;
-    let folder = Folder::with("a.wasm", Tiny::new(&["echo"]).echo().build());
-    folder.put("b.wasm", Tiny::new(&["erase"]).build());
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["echo"]).with_echo().build());
+    folder.put("b.wasm", TinyComponent::new(&["erase"]).build());
     folder.put("b.toml", "approve = \"always\"\n");
     let token = |name: &str, more: &str| {
         format!("[[http.tokens]]\nname = {name:?}\nsha256 = {:?}\n{more}\n", sha256(format!("secret-of-{name}")))
@@ -25,11 +25,11 @@ fn a_caller_whose_calls_are_rejected_displaces_no_line_of_others() {
     // All lines of honest callers fit, and not a half of those about each rejected call would.
     let config =
         format!("{CONFIG}files = 2\nrejected_files = 2\n{rates}{tokens}{}", token("restricted", "tools = [\"none\"]"));
-    let mut server = HttpServer::configured(&folder, &config).ready();
+    let mut server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     let call = |caller: &str, tool: &str, meta: Value| {
         let authorization = format!("Bearer secret-of-{caller}");
         let params = json!({"name": tool, "arguments": {}, "_meta": meta});
-        server.modern("tools/call", params, &[("Authorization", &authorization)]).answer()
+        server.post_stateless("tools/call", params, &[("Authorization", &authorization)]).response_message()
     };
     thread::scope(|scope| {
         for attacker in 0..2 {
@@ -55,7 +55,7 @@ fn a_caller_whose_calls_are_rejected_displaces_no_line_of_others() {
             });
         }
     });
-    assert_eq!(server.end(), Some(0));
+    assert_eq!(server.stop(), Some(0));
     let report = intact(&folder);
     assert_eq!((&report["lost"], report["parts"].as_array().unwrap().len()), (&json!(0), 2), "{report}");
     let main = lines_of(&folder, "audit");
@@ -79,16 +79,16 @@ fn a_caller_whose_calls_are_rejected_displaces_no_line_of_others() {
 
 #[test]
 fn repeated_rejections_of_a_caller_are_counted_for_each_reason() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["one"]).build());
-    let mut server = Server::configured(&folder, CONFIG);
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
+    let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_for_tool("one");
     for n in 0..50 {
-        server.ask("tools/call", json!({"name": "none", "arguments": {}}));
-        server.ask("tools/call", json!({"name": format!("none-{n}"), "arguments": {}}));
+        server.request_and_wait("tools/call", json!({"name": "none", "arguments": {}}));
+        server.request_and_wait("tools/call", json!({"name": format!("none-{n}"), "arguments": {}}));
     }
     // They come without any other call, before the server ends.
     event(&mut server, &folder, "rejected", 1);
-    server.end();
+    server.stop();
     intact(&folder);
     assert_eq!(outcomes(&folder)["unknown-tool"], 100);
     assert!(lines_of(&folder, "audit").iter().all(|line| line["event"] != "call"));
@@ -97,28 +97,30 @@ fn repeated_rejections_of_a_caller_are_counted_for_each_reason() {
         (&first["tool"], &first["outcome"], &first["caller"]),
         (&json!("none"), &json!("unknown-tool"), &json!("stdio"))
     );
-    let shown = Toolbay::new(&folder).args(["audit", "show", "--event", "rejected"]).run();
+    let shown = ToolbayCommand::new(&folder).args(["audit", "show", "--event", "rejected"]).run();
     assert!(
-        shown.raw.contains("rejected") && shown.raw.contains("unknown-tool") && shown.raw.contains("count "),
+        shown.raw_stdout.contains("rejected")
+            && shown.raw_stdout.contains("unknown-tool")
+            && shown.raw_stdout.contains("count "),
         "{shown}"
     );
-    let wrong = Toolbay::new(&folder).args(["audit", "show", "--event", "rejektion"]).run();
+    let wrong = ToolbayCommand::new(&folder).args(["audit", "show", "--event", "rejektion"]).run();
     assert!(wrong.code != 0 && wrong.stderr.contains("is not an event"), "{wrong}");
 }
 
 #[test]
 fn what_is_done_to_the_files_with_rejections_is_found() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["one"]).build());
-    let mut server = Server::configured(&folder, CONFIG);
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
+    let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.text("one", json!({}));
-    server.ask("tools/call", json!({"name": "none", "arguments": {}}));
-    server.end();
+    server.request_and_wait("tools/call", json!({"name": "none", "arguments": {}}));
+    server.stop();
     intact(&folder);
-    let outcome = Toolbay::new(&folder).args(["audit", "verify"]).run();
-    assert!(outcome.raw.contains("  audit-*") && outcome.raw.contains("  rejected-*"), "{outcome}");
+    let outcome = ToolbayCommand::new(&folder).args(["audit", "verify"]).run();
+    assert!(outcome.raw_stdout.contains("  audit-*") && outcome.raw_stdout.contains("  rejected-*"), "{outcome}");
     let [file] = &files_of(&folder, "rejected")[..] else { panic!("{:?}", files_of(&folder, "rejected")) };
     let (text, name) = (fs::read_to_string(file).unwrap(), file.file_name().unwrap().to_str().unwrap());
-    let head = folder.beside("log/rejected-head");
+    let head = folder.sibling_path("log/rejected-head");
     let signed = fs::read(&head).unwrap();
     let found = || {
         let report = verify(&folder);
@@ -139,7 +141,7 @@ fn what_is_done_to_the_files_with_rejections_is_found() {
     assert!(said.contains("the file `rejected-head`, which signs the newest line, is missing"), "{said}");
     assert!(said.contains("does not have its line"), "{said}");
     // A server that goes on does not make it whole again.
-    Server::configured(&folder, CONFIG).end();
+    StdioServer::start_with_config(&folder, CONFIG).stop();
     let said = found();
     assert!(said.contains("another one was begun since"), "{said}");
     // The lines of one part are none of the other.
@@ -155,15 +157,15 @@ fn denials_displace_no_call_and_their_oldest_files_are_deleted() {
     let url = format!("https://{}/", vec!["a".repeat(60); 4].join("."));
     for (files_key, kept) in [("rejected_files = 2", 2), ("", 4)] {
         let folder = Folder::with("web.wasm", web());
-        let mut server = Server::configured(&folder, &format!("{CONFIG}{files_key}\n"));
+        let mut server = StdioServer::start_with_config(&folder, &format!("{CONFIG}{files_key}\n"));
         server.wait_for_tool("try_to_send");
         for _ in 0..CALLS / 50 {
-            let ids: Vec<u64> = (0..50).map(|_| server.begin("try_to_send", json!({"url": url}))).collect();
+            let ids: Vec<u64> = (0..50).map(|_| server.start_call("try_to_send", json!({"url": url}))).collect();
             for id in ids {
-                server.finish(id);
+                server.finish_call(id);
             }
         }
-        server.end();
+        server.stop();
         assert_eq!(files_of(&folder, "rejected").len(), kept, "{files_key}");
         let report = intact(&folder);
         assert_eq!(report["lost"], 0, "{report}");

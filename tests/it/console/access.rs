@@ -5,13 +5,13 @@ use serde_json::json;
 use super::site::{Site, cookie, enter, hidden, post, query};
 use super::{RATES, folder};
 use crate::http::auth::{KEY, bearer, jwt, plugins, resource_with, token};
-use crate::support::{HttpServer, Toolbay};
+use crate::support::{HttpServer, ToolbayCommand};
 
 #[test]
 fn with_tokens_only_one_of_an_operator_opens_the_console() {
     let (model, models) = token("model", "");
     let (operator, operators) = token("operator", "admin = true");
-    let server = HttpServer::configured(&plugins(), &format!("{models}{operators}")).ready();
+    let server = HttpServer::start_with_config(&plugins(), &format!("{models}{operators}")).wait_until_ready();
     for wrong in [&model, "toolbay_wrong", "", &"0".repeat(64)] {
         let got = enter(&server, wrong);
         assert_eq!((got.status, cookie(&got)), (401, None), "{wrong}");
@@ -25,7 +25,7 @@ fn with_tokens_only_one_of_an_operator_opens_the_console() {
     assert!(site.page("").contains("token:operator"));
     assert!(!site.server.log.text().contains(&operator), "a token in the log");
     // A session is none at /mcp.
-    assert_eq!(site.server.modern("tools/list", json!({}), &[("Cookie", &site.cookie)]).status, 401);
+    assert_eq!(site.server.post_stateless("tools/list", json!({}), &[("Cookie", &site.cookie)]).status, 401);
     assert_eq!(site.server.get("/metrics", &[("Cookie", &site.cookie)]).status, 401);
 }
 
@@ -33,7 +33,7 @@ fn with_tokens_only_one_of_an_operator_opens_the_console() {
 fn an_operator_calls_what_the_token_may_call() {
     let (watcher, watchers) = token("watcher", "tools = [\"time.*\"]\nadmin = true");
     let config = format!("{RATES}{watchers}[console]\ncontents = true\n");
-    let site = Site::enter(HttpServer::configured(&plugins(), &config).ready(), &watcher);
+    let site = Site::enter(HttpServer::start_with_config(&plugins(), &config).wait_until_ready(), &watcher);
     let page = site.page("/tool?name=time.now");
     let schema = hidden(&page, "schema");
     let call = |tool: &str| site.post("/tool", &[("tool", tool), ("schema", &schema), ("raw", "yes"), ("json", "{}")]);
@@ -64,8 +64,8 @@ fn where_nobody_could_open_it_there_is_none() {
     let (_, operators) = token("operator", "admin = true");
     let none = |config: &str, address: &str| {
         let folder = folder();
-        folder.configure(config);
-        let server = HttpServer::run(Toolbay::new(&folder).args(["serve", "--http", address]));
+        folder.write_config(config);
+        let server = HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", address]));
         let local = [("Host", "localhost")];
         for path in ["/", "/console", "/console/login", "/console/style.css", "/console/plugins"] {
             assert_eq!(server.get(path, &local).status, 404, "{config} {path}");
@@ -84,14 +84,14 @@ fn where_nobody_could_open_it_there_is_none() {
 fn on_a_public_address_an_operator_can_have_one() {
     let (operator, operators) = token("operator", "admin = true");
     let folder = folder();
-    folder.configure(&format!("{operators}[console]\nenabled = true\n"));
-    let server = HttpServer::run(Toolbay::new(&folder).args(["serve", "--http", "0.0.0.0:0"]));
+    folder.write_config(&format!("{operators}[console]\nenabled = true\n"));
+    let server = HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", "0.0.0.0:0"]));
     let host = [("Host", "localhost"), ("Origin", "http://localhost")];
     // Pages of this machine are strangers there, unless the operator lists them.
     assert_eq!(post(&server, "/console/login", &host, &query(&[("token", &operator)])).status, 403);
     let hosts = "[http]\nhosts = [\"tools.example.com\"]\norigins = [\"https://tools.example.com\"]\n";
-    folder.configure(&format!("{hosts}{operators}[console]\nenabled = true\n"));
-    let server = HttpServer::run(Toolbay::new(&folder).args(["serve", "--http", "0.0.0.0:0"]));
+    folder.write_config(&format!("{hosts}{operators}[console]\nenabled = true\n"));
+    let server = HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", "0.0.0.0:0"]));
     let host = [("Host", "tools.example.com"), ("Origin", "https://tools.example.com")];
     assert_eq!(post(&server, "/console/login", &host, &query(&[("token", &operator)])).status, 303);
 }
@@ -101,13 +101,13 @@ fn a_console_that_nobody_could_open_is_a_mistake() {
     let (_, models) = token("model", "");
     for (config, address) in [("[http]\nanonymous = true\n", "0.0.0.0:0"), (models.as_str(), "127.0.0.1:0")] {
         let folder = folder();
-        folder.configure(&format!("{config}[console]\nenabled = true\n"));
-        let outcome = Toolbay::new(&folder).args(["serve", "--http", address]).run();
+        folder.write_config(&format!("{config}[console]\nenabled = true\n"));
+        let outcome = ToolbayCommand::new(&folder).args(["serve", "--http", address]).run();
         assert_eq!(outcome.code, 64, "{outcome}");
         assert!(outcome.stderr.contains("console.enabled = true needs somebody who can open the console"), "{outcome}");
     }
     let folder = folder();
     let command =
-        Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("TOOLBAY_CONSOLE_ENABLED", "false");
+        ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("TOOLBAY_CONSOLE_ENABLED", "false");
     assert_eq!(HttpServer::run(command).get("/console", &[]).status, 404);
 }

@@ -7,20 +7,22 @@ use serde_json::{Value, json};
 use super::RATES;
 use super::site::{Site, cookie, enter, hidden, post, query};
 use crate::http::auth::token;
-use crate::support::{Folder, HttpServer, MODERN, Response, Server, Tiny, failure, text};
+use crate::support::{
+    Folder, HttpResponse, HttpServer, MODERN, StdioServer, TinyComponent, error_kind_and_text, result_text,
+};
 
 /// The revisions in which a question is put on the stream of the call.
 const ASKING: [&str; 2] = ["2025-06-18", "2025-11-25"];
 
 /// A folder with a tool that a person must allow.
 fn folder(approve: &str) -> Folder {
-    let folder = Folder::with("a.wasm", Tiny::new(&["echo"]).echo().build());
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["echo"]).with_echo().build());
     folder.put("a.toml", format!("approve = {approve:?}\n"));
     folder
 }
 
 fn site(folder: &Folder) -> Site {
-    Site::open(HttpServer::configured(folder, &format!("{RATES}[audit]\nfolder = \"log\"\n")).ready())
+    Site::open(HttpServer::start_with_config(folder, &format!("{RATES}[audit]\nfolder = \"log\"\n")).wait_until_ready())
 }
 
 fn forms() -> Value {
@@ -36,16 +38,16 @@ fn waiting(site: &Site) -> String {
     hidden(&site.until("/approvals", |page| page.contains("value=\"approve\"")), "id")
 }
 
-fn answer(site: &Site, id: &str, answer: &str) -> Response {
+fn answer(site: &Site, id: &str, answer: &str) -> HttpResponse {
     site.post("/approval", &[("id", id), ("answer", answer)])
 }
 
 /// What comes after the question on the stream: the withdrawal of the question with this id, and the response.
-fn rest_of(mut stream: Response, question: &Value) -> Value {
-    let withdrawn = stream.next().unwrap();
+fn rest_of(mut stream: HttpResponse, question: &Value) -> Value {
+    let withdrawn = stream.next_message().unwrap();
     assert_eq!(withdrawn["method"], "notifications/cancelled", "{withdrawn}");
     assert_eq!(withdrawn["params"]["requestId"], *question, "{withdrawn}");
-    stream.next().expect("a response")
+    stream.next_message().expect("a response")
 }
 
 /// All lines of the audit log.
@@ -61,10 +63,10 @@ fn a_call_whose_client_never_answers_goes_on_or_fails_as_the_operator_says() {
     let folder = folder("always");
     let site = site(&folder);
     for revision in ASKING {
-        let session = site.server.session_declaring(revision, forms(), &[]);
+        let session = site.server.start_session_with_capabilities(revision, forms(), &[]);
         for (said, word) in [("approve", "approved"), ("decline", "declined")] {
-            let mut stream = session.ask("tools/call", echo("<b>hello</b>"));
-            let question = stream.next().unwrap();
+            let mut stream = session.request("tools/call", echo("<b>hello</b>"));
+            let question = stream.next_message().unwrap();
             assert_eq!(question["method"], "elicitation/create", "{question}");
             let id = waiting(&site);
             let page = site.page("/approvals");
@@ -74,9 +76,9 @@ fn a_call_whose_client_never_answers_goes_on_or_fails_as_the_operator_says() {
             assert_eq!(told.header("location").unwrap(), format!("/console/approvals?done={word}"));
             let response = rest_of(stream, &question["id"]);
             if said == "approve" {
-                assert!(text(&response["result"]).contains("hello"), "{response}");
+                assert!(result_text(&response["result"]).contains("hello"), "{response}");
             } else {
-                let (kind, why) = failure(&response["result"]);
+                let (kind, why) = error_kind_and_text(&response["result"]);
                 assert_eq!((kind.as_str(), why.contains("said no")), ("not-approved", true), "{why}");
             }
             let page = site.page("/approvals");
@@ -109,13 +111,13 @@ fn a_call_whose_client_never_answers_goes_on_or_fails_as_the_operator_says() {
 fn a_question_that_nobody_answers_is_no_approval() {
     let folder = folder("always");
     let config = format!("{RATES}[audit]\nfolder = \"log\"\n[limits]\nask_time = \"300ms\"\n");
-    let site = Site::open(HttpServer::configured(&folder, &config).ready());
+    let site = Site::open(HttpServer::start_with_config(&folder, &config).wait_until_ready());
     for revision in ASKING {
-        let session = site.server.session_declaring(revision, forms(), &[]);
-        let mut stream = session.ask("tools/call", echo("hello"));
-        let question = stream.next().unwrap();
+        let session = site.server.start_session_with_capabilities(revision, forms(), &[]);
+        let mut stream = session.request("tools/call", echo("hello"));
+        let question = stream.next_message().unwrap();
         let response = rest_of(stream, &question["id"]);
-        let (kind, why) = failure(&response["result"]);
+        let (kind, why) = error_kind_and_text(&response["result"]);
         assert_eq!(kind, "not-approved");
         let told = "The user was asked whether to allow this call and did not answer within 300ms. The tool was not called. Do \
                     not call it again unless the user asks for it. The operator of the server can allow more time \
@@ -137,17 +139,17 @@ fn a_question_that_nobody_answers_is_no_approval() {
 fn an_answer_of_the_client_comes_first_and_that_of_the_operator_too_late() {
     let folder = folder("always");
     let site = site(&folder);
-    let session = site.server.session_declaring(ASKING[1], forms(), &[]);
-    let mut stream = session.ask("tools/call", echo("one"));
-    let question = stream.next().unwrap();
+    let session = site.server.start_session_with_capabilities(ASKING[1], forms(), &[]);
+    let mut stream = session.request("tools/call", echo("one"));
+    let question = stream.next_message().unwrap();
     let id = waiting(&site);
     let yes =
         json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {"approve": true}}});
     assert_eq!(session.post(&yes).status, 202);
-    assert!(text(&stream.next().unwrap()["result"]).contains("one"));
+    assert!(result_text(&stream.next_message().unwrap()["result"]).contains("one"));
     assert_eq!(answer(&site, &id, "decline").status, 409);
     // Nor does one count when the client has gone.
-    let stream = session.ask("tools/call", echo("two"));
+    let stream = session.request("tools/call", echo("two"));
     let id = waiting(&site);
     let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}});
     assert_eq!(session.post(&cancelled).status, 202);
@@ -162,17 +164,17 @@ fn an_answer_of_the_client_comes_first_and_that_of_the_operator_too_late() {
 fn a_yes_of_the_operator_counts_for_one_call_unless_the_grant_remembers() {
     for (approve, remembers) in [("always", false), ("first", true)] {
         let site = site(&folder(approve));
-        let session = site.server.session_declaring(ASKING[1], forms(), &[]);
-        let mut stream = session.ask("tools/call", echo("one"));
-        let question = stream.next().unwrap();
+        let session = site.server.start_session_with_capabilities(ASKING[1], forms(), &[]);
+        let mut stream = session.request("tools/call", echo("one"));
+        let question = stream.next_message().unwrap();
         assert_eq!(answer(&site, &waiting(&site), "approve").status, 303);
-        assert!(text(&rest_of(stream, &question["id"])["result"]).contains("one"));
-        let mut again = session.ask("tools/call", echo("two"));
+        assert!(result_text(&rest_of(stream, &question["id"])["result"]).contains("one"));
+        let mut again = session.request("tools/call", echo("two"));
         if again.is_stream() {
             assert!(!remembers, "{approve}: asked again");
-            assert_eq!(again.next().unwrap()["method"], "elicitation/create");
+            assert_eq!(again.next_message().unwrap()["method"], "elicitation/create");
         } else {
-            assert!(remembers && text(&again.answer()["result"]).contains("two"), "{approve}");
+            assert!(remembers && result_text(&again.response_message()["result"]).contains("two"), "{approve}");
         }
     }
 }
@@ -182,13 +184,14 @@ fn only_a_page_of_an_operators_session_answers() {
     let (watcher, watchers) = token("watcher", "tools = [\"time.*\"]\nadmin = true");
     let (operator, operators) = token("operator", "admin = true");
     let (model, models) = token("model", "");
-    let server = HttpServer::configured(&folder("always"), &format!("{RATES}{watchers}{operators}{models}")).ready();
+    let server = HttpServer::start_with_config(&folder("always"), &format!("{RATES}{watchers}{operators}{models}"))
+        .wait_until_ready();
     let bearer = format!("Bearer {model}");
     let restricted = cookie(&enter(&server, &watcher)).unwrap();
     let site = Site::enter(server, &operator);
-    let session = site.server.session_declaring(ASKING[1], forms(), &[("Authorization", &bearer)]);
-    let mut stream = session.ask("tools/call", echo("one"));
-    let question = stream.next().unwrap();
+    let session = site.server.start_session_with_capabilities(ASKING[1], forms(), &[("Authorization", &bearer)]);
+    let mut stream = session.request("tools/call", echo("one"));
+    let question = stream.next_message().unwrap();
     let id = waiting(&site);
     let form = |csrf: &str| query(&[("csrf", csrf), ("id", &id), ("answer", "approve")]);
     let send =
@@ -208,7 +211,7 @@ fn only_a_page_of_an_operators_session_answers() {
     // It waits all the same, and the operator says no.
     assert_eq!(waiting(&site), id);
     assert_eq!(answer(&site, &id, "decline").status, 303);
-    assert_eq!(failure(&rest_of(stream, &question["id"])["result"]).0, "not-approved");
+    assert_eq!(error_kind_and_text(&rest_of(stream, &question["id"])["result"]).0, "not-approved");
 }
 
 #[test]
@@ -216,7 +219,7 @@ fn a_question_that_only_the_client_has_is_shown_without_an_answer() {
     let site = site(&folder("always"));
     let mut params = echo("one");
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": forms()});
-    let asked = site.server.stateless(MODERN, "tools/call", params, &[]).answer();
+    let asked = site.server.post_stateless_in(MODERN, "tools/call", params, &[]).response_message();
     assert!(asked["result"]["requestState"].is_string(), "{asked}");
     let page = site.page("/approvals");
     assert!(page.contains("1 call waits") && page.contains("Only the client can answer"), "{page}");
@@ -231,11 +234,11 @@ fn a_question_that_only_the_client_has_is_shown_without_an_answer() {
 fn a_question_of_the_plugin_itself_is_not_the_operators_to_answer() {
     let folder = Folder::with("asker.wasm", crate::support::asker());
     let site = site(&folder);
-    let session = site.server.session_declaring(ASKING[1], forms(), &[]);
+    let session = site.server.start_session_with_capabilities(ASKING[1], forms(), &[]);
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     let form = json!({"key": "who", "kind": "form", "params": {"message": "Who?", "requestedSchema": schema}});
-    let mut stream = session.ask("tools/call", json!({"name": "ask", "arguments": {"steps": [{"ask": [form]}]}}));
-    let first = stream.next().unwrap();
+    let mut stream = session.request("tools/call", json!({"name": "ask", "arguments": {"steps": [{"ask": [form]}]}}));
+    let first = stream.next_message().unwrap();
     assert_eq!(first["method"], "elicitation/create", "{first}");
     assert!(!site.page("/approvals").contains("value=\"approve\""), "{first}");
 }
@@ -243,9 +246,10 @@ fn a_question_of_the_plugin_itself_is_not_the_operators_to_answer() {
 #[test]
 fn many_calls_that_wait_are_answered_one_by_one() {
     let site = site(&folder("always"));
-    let session = site.server.session_declaring(ASKING[1], forms(), &[]);
-    let mut streams: Vec<Response> = (0..20).map(|n| session.ask("tools/call", echo(&format!("call {n}.")))).collect();
-    let questions: Vec<Value> = streams.iter_mut().map(|stream| stream.next().unwrap()["id"].clone()).collect();
+    let session = site.server.start_session_with_capabilities(ASKING[1], forms(), &[]);
+    let mut streams: Vec<HttpResponse> =
+        (0..20).map(|n| session.request("tools/call", echo(&format!("call {n}.")))).collect();
+    let questions: Vec<Value> = streams.iter_mut().map(|stream| stream.next_message().unwrap()["id"].clone()).collect();
     site.until("/approvals", |page| page.contains("20 calls wait"));
     let page = site.page("/approvals");
     let mut sections: Vec<&str> = page.split("<section class=\"question\"").skip(1).collect();
@@ -267,22 +271,22 @@ fn a_task_that_waits_is_answered_as_well() {
     let folder = folder("always");
     folder.put("a.toml", "approve = \"always\"\n[tools.echo]\ntask_support = \"optional\"\n");
     let site = site(&folder);
-    let session = site.server.session_declaring(ASKING[1], forms(), &[]);
+    let session = site.server.start_session_with_capabilities(ASKING[1], forms(), &[]);
     let mut params = echo("one");
     params["task"] = json!({"ttl": 60_000});
-    let created = session.ask("tools/call", params).answer();
+    let created = session.request("tools/call", params).response_message();
     let task = created["result"]["task"]["taskId"].as_str().unwrap_or_else(|| panic!("{created}")).to_owned();
     assert_eq!(answer(&site, &waiting(&site), "approve").status, 303);
-    let mut results = session.ask("tasks/result", json!({"taskId": task}));
-    let result = if results.is_stream() { results.next().unwrap() } else { results.answer() };
-    assert!(text(&result["result"]).contains("one"), "{result}");
+    let mut results = session.request("tasks/result", json!({"taskId": task}));
+    let result = if results.is_stream() { results.next_message().unwrap() } else { results.response_message() };
+    assert!(result_text(&result["result"]).contains("one"), "{result}");
 }
 
 #[test]
 fn beside_standard_input_and_output_nothing_is_kept_for_a_console_that_is_off() {
     let folder = folder("always");
-    folder.configure("[console]\nenabled = false\n");
-    let mut server = Server::spawn(&folder);
+    folder.write_config("[console]\nenabled = false\n");
+    let mut server = StdioServer::spawn(&folder);
     let hello =
         json!({"protocolVersion": ASKING[1], "capabilities": forms(), "clientInfo": {"name": "t", "version": "1"}});
     server.result("initialize", hello);
@@ -292,7 +296,7 @@ fn beside_standard_input_and_output_nothing_is_kept_for_a_console_that_is_off() 
     let question = server.wait_for("the question", |message| message["method"] == "elicitation/create");
     let yes = json!({"action": "accept", "content": {"approve": true}});
     server.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": yes}).to_string());
-    assert!(text(&server.answer(id)["result"]).contains("one"));
+    assert!(result_text(&server.wait_for_response(id)["result"]).contains("one"));
 }
 
 /// Words of one member of the lines of an event.
@@ -306,9 +310,9 @@ fn a_call_that_its_client_cancels_while_it_waits_is_over_everywhere() {
     let folder = folder("always");
     let mut site = site(&folder);
     for revision in ASKING {
-        let session = site.server.session_declaring(revision, forms(), &[]);
-        let mut stream = session.ask("tools/call", echo("one"));
-        assert_eq!(stream.next().unwrap()["method"], "elicitation/create");
+        let session = site.server.start_session_with_capabilities(revision, forms(), &[]);
+        let mut stream = session.request("tools/call", echo("one"));
+        assert_eq!(stream.next_message().unwrap()["method"], "elicitation/create");
         waiting(&site);
         let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
         assert_eq!(session.post(&cancelled).status, 202);
@@ -319,7 +323,7 @@ fn a_call_that_its_client_cancels_while_it_waits_is_over_everywhere() {
     site.server.log.wait_for_count("approval: cancelled plugin=\"a\" tool=\"echo\"", 2);
     let calls = site.page("/calls");
     assert!(calls.contains("cancelled"), "{calls}");
-    site.server.end();
+    site.server.stop();
     let last = site.server.log.wait_for("shut down");
     assert!(last.contains("calls=4 succeeded=2 failed=0") && last.contains("cancelled=2"), "{last}");
     assert_eq!(words(&folder, "approval", "decision"), ["asked", "cancelled", "asked", "cancelled"]);
@@ -332,9 +336,9 @@ fn a_call_that_its_client_cancels_while_it_waits_is_over_everywhere() {
 fn a_yes_for_a_plugin_that_has_changed_or_rests_does_not_say_that_the_call_goes_on() {
     let folder = folder("always");
     let site = site(&folder);
-    let session = site.server.session_declaring(ASKING[1], forms(), &[]);
-    let mut stream = session.ask("tools/call", echo("one"));
-    let question = stream.next().unwrap();
+    let session = site.server.start_session_with_capabilities(ASKING[1], forms(), &[]);
+    let mut stream = session.request("tools/call", echo("one"));
+    let question = stream.next_message().unwrap();
     let id = waiting(&site);
     folder.put("a.toml", "approve = \"always\"\n[limits]\nfuel = 123456789\n");
     site.until("/plugin?id=a", |page| page.contains("123,456,789") || page.contains("123456789"));
@@ -342,14 +346,14 @@ fn a_yes_for_a_plugin_that_has_changed_or_rests_does_not_say_that_the_call_goes_
     assert_eq!(told.header("location").unwrap(), "/console/approvals?done=outdated");
     assert!(site.page("/approvals?done=outdated").contains("has changed since it was asked for"));
     let response = rest_of(stream, &question["id"]);
-    assert_eq!(failure(&response["result"]).0, "outdated", "{response}");
-    let mut stream = session.ask("tools/call", echo("two"));
-    let question = stream.next().unwrap();
+    assert_eq!(error_kind_and_text(&response["result"]).0, "outdated", "{response}");
+    let mut stream = session.request("tools/call", echo("two"));
+    let question = stream.next_message().unwrap();
     let id = waiting(&site);
     assert_eq!(site.post("/plugin", &[("id", "a"), ("rests", "yes")]).status, 303);
     let told = answer(&site, &id, "approve");
     assert_eq!(told.header("location").unwrap(), "/console/approvals?done=resting");
     assert!(site.page("/approvals?done=resting").contains("its plugin rests"));
     let response = rest_of(stream, &question["id"]);
-    assert_eq!(failure(&response["result"]).0, "disabled", "{response}");
+    assert_eq!(error_kind_and_text(&response["result"]).0, "disabled", "{response}");
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use super::site::{Site, cookie, enter, hidden, logged, post, query};
 use super::{PAGES, RATES, folder};
 use crate::http::auth::{plugins, token};
-use crate::support::{Folder, HttpServer, Response, Tiny, Tool};
+use crate::support::{Folder, HttpResponse, HttpServer, TinyComponent, TinyTool};
 
 /// A request that must come to nothing.
 struct Attack {
@@ -38,7 +38,7 @@ fn request(
 }
 
 /// What every response of the console has.
-fn is_guarded(response: &Response, what: &str) {
+fn is_guarded(response: &HttpResponse, what: &str) {
     let header = |name: &str| response.header(name).unwrap_or_default();
     assert_eq!((header("x-frame-options"), header("x-content-type-options")), ("DENY", "nosniff"), "{what}");
     let policy = header("content-security-policy");
@@ -57,7 +57,7 @@ fn reveals_nothing(said: &str, what: &str) {
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn requests_of_others_come_to_nothing() {
-    let site = Site::open(HttpServer::configured(&folder(), RATES).ready());
+    let site = Site::open(HttpServer::start_with_config(&folder(), RATES).wait_until_ready());
     let (own, cookie) = (site.origin(), site.cookie.as_str());
     let (name, value) = cookie.split_once('=').unwrap();
     let port = site.server.address.port();
@@ -199,7 +199,7 @@ fn requests_of_others_come_to_nothing() {
 
 #[test]
 fn nothing_is_shown_without_a_session() {
-    let server = HttpServer::configured(&folder(), RATES).ready();
+    let server = HttpServer::start_with_config(&folder(), RATES).wait_until_ready();
     for path in PAGES {
         let got = server.get(&format!("/console{path}"), &[]);
         assert_eq!((got.status, got.header("location")), (303, Some("/console/login")), "{path}");
@@ -216,7 +216,7 @@ fn nothing_is_shown_without_a_session() {
 
 #[test]
 fn the_address_in_the_log_opens_the_console_once_and_the_log_of_the_console_does_not_have_it() {
-    let site = Site::open(HttpServer::configured(&folder(), RATES).ready());
+    let site = Site::open(HttpServer::start_with_config(&folder(), RATES).wait_until_ready());
     let used = logged(&site.server, 1);
     let again = enter(&site.server, &used);
     assert_eq!((again.status, cookie(&again)), (401, None));
@@ -236,7 +236,7 @@ fn the_address_in_the_log_opens_the_console_once_and_the_log_of_the_console_does
 
 #[test]
 fn a_session_ends_when_it_is_left_and_only_so_many_are_open() {
-    let site = Site::open(HttpServer::configured(&folder(), RATES).ready());
+    let site = Site::open(HttpServer::start_with_config(&folder(), RATES).wait_until_ready());
     let opens = |cookie: &str| site.server.get("/console", &[("Cookie", cookie)]).status == 200;
     let mut cookies = Vec::new();
     for count in 2..22 {
@@ -266,7 +266,7 @@ fn behind_tls_the_cookie_is_for_tls_alone() {
     let config = format!(
         "{RATES}[http]\nanonymous = true\nhosts = [\"tools.example.com\"]\norigins = [\"https://tools.example.com\"]\n"
     );
-    let server = HttpServer::configured(&folder, &config).ready();
+    let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     let body = query(&[("token", &logged(&server, 1))]);
     let through = [("Host", "tools.example.com"), ("Origin", "https://tools.example.com")];
     let set = post(&server, "/console/login", &through, &body);
@@ -279,19 +279,20 @@ const HOSTILE: &str = "\"'><img src=x onerror=alert(1)><script>alert(1)<!--&amp;
 #[test]
 fn what_plugins_and_clients_say_is_text_on_every_page() {
     let words = Some(HOSTILE.to_owned());
-    let tool = Tool { title: words.clone(), description: words, ..Tool::new("echo") };
-    let folder = Folder::with(&format!("{HOSTILE}.wasm"), Tiny::of(vec![tool]).answer(HOSTILE).build());
+    let tool = TinyTool { title: words.clone(), description: words, ..TinyTool::new("echo") };
+    let folder =
+        Folder::with(&format!("{HOSTILE}.wasm"), TinyComponent::with_tools(vec![tool]).with_text(HOSTILE).build());
     folder.put("</pre><script>x.wasm".replace('/', "-").as_str(), format!("{HOSTILE} is no plugin"));
     folder.put("a.txt.wasm", HOSTILE);
     let config = format!("{RATES}[console]\ncontents = true\n[audit]\nfolder = \"audit\"\narguments = \"full\"\n");
-    let site = Site::open(HttpServer::configured(&folder, &config).ready());
+    let site = Site::open(HttpServer::start_with_config(&folder, &config).wait_until_ready());
     let call = |tool: &str| {
         let params = serde_json::json!({"name": tool, "arguments": {HOSTILE: HOSTILE}});
-        site.server.modern("tools/call", params, &[("Mcp-Name", "=?base64?eA==?=")]).status
+        site.server.post_stateless("tools/call", params, &[("Mcp-Name", "=?base64?eA==?=")]).status
     };
     call(HOSTILE);
     let params = serde_json::json!({"name": "echo", "arguments": {HOSTILE: HOSTILE}});
-    site.server.modern("tools/call", params, &[]).answer();
+    site.server.post_stateless("tools/call", params, &[]).response_message();
     let page = site.page("/tool?name=echo");
     let schema = hidden(&page, "schema");
     let argument = serde_json::json!({HOSTILE: HOSTILE}).to_string();
@@ -334,7 +335,7 @@ fn head(server: &HttpServer, path: &str, cookie: &str, length: usize) -> String 
 
 #[test]
 fn logins_that_are_on_their_way_keep_nobody_out() {
-    let server = HttpServer::configured(&folder(), RATES).ready();
+    let server = HttpServer::start_with_config(&folder(), RATES).wait_until_ready();
     let token = logged(&server, 1);
     let begun = format!("{}token=x", head(&server, "/console/login", "", 100));
     let slow: Vec<TcpStream> = (0..100)
@@ -353,7 +354,8 @@ fn logins_that_are_on_their_way_keep_nobody_out() {
 
 #[test]
 fn a_form_that_does_not_arrive_ends_with_the_time_for_requests() {
-    let server = HttpServer::configured(&folder(), &format!("{RATES}[http]\nidle = \"1s\"\n")).ready();
+    let server =
+        HttpServer::start_with_config(&folder(), &format!("{RATES}[http]\nidle = \"1s\"\n")).wait_until_ready();
     for path in ["/", "/console/login", "/console/tool"] {
         let mut stream = TcpStream::connect(server.address).unwrap();
         stream.write_all(format!("{}token=x", head(&server, path, "", 100)).as_bytes()).unwrap();
@@ -369,7 +371,10 @@ fn a_form_that_arrives_when_its_token_is_gone_does_nothing() {
     let (operator, operators) = token("operator", "tools = [\"time.*\"]\nadmin = true");
     let (_, others) = token("other", "admin = true");
     let folder = plugins();
-    let site = Site::enter(HttpServer::configured(&folder, &format!("{RATES}{others}{operators}")).ready(), &operator);
+    let site = Site::enter(
+        HttpServer::start_with_config(&folder, &format!("{RATES}{others}{operators}")).wait_until_ready(),
+        &operator,
+    );
     let page = site.page("/tool?name=time.now");
     let body = query(&[
         ("csrf", &site.csrf),
@@ -385,7 +390,7 @@ fn a_form_that_arrives_when_its_token_is_gone_does_nothing() {
         .unwrap();
     // A request that is answered after the one above has begun.
     assert_eq!(site.server.get("/console", &[("Cookie", &site.cookie)]).status, 200);
-    folder.configure(&format!("{RATES}{others}"));
+    folder.write_config(&format!("{RATES}{others}"));
     assert!(Command::new("kill").args(["-HUP", &site.server.pid().to_string()]).status().unwrap().success());
     site.server.log.wait_for("tokens were removed");
     stream.write_all(last.as_bytes()).unwrap();

@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 
 use super::PAGES;
 use super::site::{cookie, hidden, query};
-use crate::support::{DEADLINE, Folder, Outcome, Response, Server, Tiny, Toolbay, text};
+use crate::support::{
+    CommandOutput, DEADLINE, Folder, HttpResponse, StdioServer, TinyComponent, ToolbayCommand, result_text,
+};
 
 /// What a client with a console beside it has: its plugins, and the folder of the user's session.
 struct User {
@@ -22,21 +24,21 @@ struct User {
 
 impl User {
     fn new() -> Self {
-        let folder = Folder::with("a.wasm", Tiny::new(&["echo"]).echo().build());
+        let folder = Folder::with("a.wasm", TinyComponent::new(&["echo"]).with_echo().build());
         let session = tempfile::tempdir().unwrap();
         fs::set_permissions(session.path(), fs::Permissions::from_mode(0o700)).unwrap();
         Self { folder, session }
     }
 
-    fn toolbay(&self, args: &[&str]) -> Toolbay {
+    fn toolbay(&self, args: &[&str]) -> ToolbayCommand {
         // Nothing of other tests is in this home.
         let own = self.session.path().to_str().unwrap();
-        Toolbay::new(&self.folder).args(args).env("XDG_RUNTIME_DIR", own).env("HOME", own)
+        ToolbayCommand::new(&self.folder).args(args).env("XDG_RUNTIME_DIR", own).env("HOME", own)
     }
 
     /// A server after the handshake, whose client can show forms.
-    fn serve(&self, args: &[&str]) -> Server {
-        let mut server = Server::run(self.toolbay(&[&["serve"][..], args].concat()));
+    fn serve(&self, args: &[&str]) -> StdioServer {
+        let mut server = StdioServer::run(self.toolbay(&[&["serve"][..], args].concat()));
         let client = json!({"name": "test", "version": "1"});
         let capabilities = json!({"elicitation": {"form": {}}});
         let hello = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client});
@@ -46,7 +48,7 @@ impl User {
         server
     }
 
-    fn console(&self, args: &[&str]) -> Outcome {
+    fn console(&self, args: &[&str]) -> CommandOutput {
         self.toolbay(&[&["console"][..], args].concat()).run()
     }
 
@@ -82,7 +84,7 @@ impl Opened {
         Self { command, printed, address: address.to_owned(), token: token.to_owned() }
     }
 
-    fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
+    fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> HttpResponse {
         let host = headers.iter().find(|(name, _)| *name == "Host").map_or(self.address.as_str(), |(_, host)| *host);
         let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
         for (name, value) in headers.iter().filter(|(name, _)| *name != "Host") {
@@ -91,10 +93,10 @@ impl Opened {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         write!(stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
-        Response::read(stream)
+        HttpResponse::read(stream)
     }
 
-    fn post(&self, path: &str, cookie: &str, form: &[(&str, &str)]) -> Response {
+    fn post(&self, path: &str, cookie: &str, form: &[(&str, &str)]) -> HttpResponse {
         let origin = format!("http://{}", self.address);
         let kind = ("Content-Type", "application/x-www-form-urlencoded");
         self.request("POST", path, &[("Origin", &origin), ("Cookie", cookie), kind], &query(form))
@@ -133,7 +135,7 @@ fn an_operator_opens_the_console_of_a_server_that_a_client_has_started() {
     for page in PAGES {
         opened.page(&cookie, page);
     }
-    assert!(text(&server.call("echo", json!({"said": "hello"}))).contains("hello"));
+    assert!(result_text(&server.call("echo", json!({"said": "hello"}))).contains("hello"));
     assert!(opened.page(&cookie, "/calls").contains(">echo</a>"));
     let page = opened.page(&cookie, "/tool?name=echo");
     let (csrf, schema) = (hidden(&page, "csrf"), hidden(&page, "schema"));
@@ -158,7 +160,7 @@ fn an_operator_opens_the_console_of_a_server_that_a_client_has_started() {
     let second = Opened::start(&user, &["--pid", &pid]);
     assert!(second.page(&cookie, "/calls").contains(">echo</a>"));
     assert!(second.enter().is_some());
-    assert_eq!(server.end().1, Some(0));
+    assert_eq!(server.stop().1, Some(0));
     assert!(user.sockets().is_empty());
     for command in [opened, second] {
         let (code, said) = command.ended();
@@ -184,7 +186,7 @@ fn a_call_whose_client_never_answers_is_answered_in_a_console_that_is_opened_aft
     assert_eq!(opened.post("/console/approval", &cookie, &form).status, 303);
     let withdrawn = server.wait_for("the withdrawal", |message| message["method"] == "notifications/cancelled");
     assert_eq!(withdrawn["params"]["requestId"], question["id"]);
-    assert!(text(&server.answer(id)["result"]).contains("hello"));
+    assert!(result_text(&server.wait_for_response(id)["result"]).contains("hello"));
     assert_eq!(opened.post("/console/approval", &cookie, &form).status, 409);
 }
 
@@ -221,15 +223,15 @@ fn of_several_servers_one_is_named_and_without_any_the_command_says_what_to_do()
 fn a_server_whose_console_is_off_or_cannot_be_there_serves_all_the_same() {
     let user = User::new();
     for config in ["[console]\nstdio = false\n", "[console]\nenabled = false\n"] {
-        user.folder.configure(config);
+        user.folder.write_config(config);
         let mut server = user.serve(&[]);
         assert!(user.sockets().is_empty(), "{config}");
-        assert!(text(&server.call("echo", json!({}))).contains("{}"));
+        assert!(result_text(&server.call("echo", json!({}))).contains("{}"));
         assert_eq!(user.console(&[]).code, 1, "{config}");
     }
-    user.folder.configure("");
+    user.folder.write_config("");
     let off = user.toolbay(&["serve"]).env("TOOLBAY_CONSOLE_STDIO", "false");
-    let mut server = Server::run(off).initialized("2025-11-25");
+    let mut server = StdioServer::run(off).with_handshake("2025-11-25");
     server.wait_for_tool("echo");
     assert!(user.sockets().is_empty());
     drop(server);
@@ -248,7 +250,7 @@ fn a_server_whose_console_is_off_or_cannot_be_there_serves_all_the_same() {
     fs::write(user.session.path().join(".local/state/toolbay/console"), "in the way").unwrap();
     let mut server = user.serve(&[]);
     server.log.wait_for("`toolbay console` cannot open the console of this server: ");
-    assert!(text(&server.call("echo", json!({}))).contains("{}"));
+    assert!(result_text(&server.call("echo", json!({}))).contains("{}"));
 }
 
 #[test]
@@ -265,13 +267,13 @@ fn connections_that_do_nothing_hold_up_neither_the_client_nor_the_end() {
             stream
         })
         .collect();
-    assert!(text(&server.call("echo", json!({}))).contains("{}"));
+    assert!(result_text(&server.call("echo", json!({}))).contains("{}"));
     drop(silent);
     opened.page(&cookie, "/calls");
     // Also at the socket itself.
     let socket = user.sockets().remove(0);
     let _held: Vec<_> = (0..200).filter_map(|_| std::os::unix::net::UnixStream::connect(&socket).ok()).collect();
-    assert!(text(&server.call("echo", json!({}))).contains("{}"));
-    assert_eq!(server.end().1, Some(0));
+    assert!(result_text(&server.call("echo", json!({}))).contains("{}"));
+    assert_eq!(server.stop().1, Some(0));
     assert_eq!(opened.ended().0, Some(0));
 }

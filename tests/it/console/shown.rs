@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::RATES;
 use super::site::Site;
 use crate::http::auth::token;
-use crate::support::{Folder, HttpServer, Tiny, Toolbay, hostile};
+use crate::support::{Folder, HttpServer, TinyComponent, ToolbayCommand, hostile};
 
 const VALUE: &str = "hunter2-hunter2";
 
@@ -13,14 +13,14 @@ const VALUE: &str = "hunter2-hunter2";
 fn site(config: &str) -> Site {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[permissions]\nenvironment = [\"SECRET\"]\n[secrets.token]\nenvironment = \"SECRET\"");
-    folder.configure(&format!("{RATES}{config}"));
-    let command = Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("SECRET", VALUE);
-    Site::open(HttpServer::run(command).ready())
+    folder.write_config(&format!("{RATES}{config}"));
+    let command = ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("SECRET", VALUE);
+    Site::open(HttpServer::run(command).wait_until_ready())
 }
 
 fn call(site: &Site, tool: &str, text: &str) {
     let params = json!({"name": tool, "arguments": {"text": text}});
-    site.server.modern("tools/call", params, &[]).answer();
+    site.server.post_stateless("tools/call", params, &[]).response_message();
 }
 
 #[test]
@@ -58,11 +58,11 @@ fn a_digest_in_the_audit_log_stays_one_although_the_console_has_contents() {
 
 #[test]
 fn the_audit_log_has_what_an_operator_did_and_nothing_that_was_not_done() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["echo"]).echo().build());
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["echo"]).with_echo().build());
     // A cache of its own: others of this build share theirs.
     let (operator, operators) = token("operator", "admin = true");
     let config = format!("{RATES}[audit]\nfolder = \"log\"\n[compile]\nstore = \"cache\"\n{operators}");
-    let site = Site::enter(HttpServer::configured(&folder, &config).ready(), &operator);
+    let site = Site::enter(HttpServer::start_with_config(&folder, &config).wait_until_ready(), &operator);
     let stranger = site.server.request("POST", "/console/cache", &[("Cookie", &site.cookie)], b"");
     assert!(stranger.status >= 400, "{}", stranger.status);
     for (path, form, status) in [
@@ -76,8 +76,8 @@ fn the_audit_log_has_what_an_operator_did_and_nothing_that_was_not_done() {
     // They are written in this order.
     let page = site.until("/audit", |page| page.contains("action clear-cache"));
     assert!(page.contains("action rest") && page.contains("action wake"), "{page}");
-    let outcome = Toolbay::new(&folder).args(["audit", "show", "--json", "--caller", "token:operator"]).run();
-    let lines = outcome.raw.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let outcome = ToolbayCommand::new(&folder).args(["audit", "show", "--json", "--caller", "token:operator"]).run();
+    let lines = outcome.raw_stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let did: Vec<Value> = lines.filter(|line| line["event"] == "operator").collect();
     let [rest, wake, clear] = did.as_slice() else { panic!("{outcome}") };
     for (line, action) in [(rest, "rest"), (wake, "wake")] {
@@ -86,19 +86,19 @@ fn the_audit_log_has_what_an_operator_did_and_nothing_that_was_not_done() {
     }
     assert_eq!((&clear["action"], &clear["outcome"]), (&json!("clear-cache"), &json!("ok")));
     assert!(clear.get("plugin").is_none() && clear["time"].as_str().is_some_and(|time| time.ends_with('Z')), "{clear}");
-    let verified = Toolbay::new(&folder).args(["audit", "verify"]).run();
+    let verified = ToolbayCommand::new(&folder).args(["audit", "verify"]).run();
     assert_eq!(verified.code, 0, "{verified}");
 }
 
 #[test]
 fn grants_are_in_plain_words_and_a_refused_file_has_its_reason() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["echo"]).build());
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["echo"]).build());
     folder.put(
         "a.toml",
         "prefix = \"acme\"\n[permissions]\nhttp = [\"https://api.example.com\"]\n[limits]\ntimeout = \"7s\"\n[config]\nunits = \"metric\"",
     );
     folder.put("broken.wasm", "not WebAssembly");
-    let site = Site::open(HttpServer::configured(&folder, RATES).ready());
+    let site = Site::open(HttpServer::start_with_config(&folder, RATES).wait_until_ready());
     let page = site.page("/plugin?id=a");
     for words in [
         "HTTP requests: &quot;https://api.example.com&quot;",

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::DEADLINE;
-use crate::support::{HttpServer, Response};
+use crate::support::{HttpResponse, HttpServer};
 
 /// A console that is open.
 pub(super) struct Site {
@@ -49,7 +49,7 @@ impl Site {
     }
 
     /// Sends a form of the console.
-    pub(super) fn post(&self, path: &str, form: &[(&str, &str)]) -> Response {
+    pub(super) fn post(&self, path: &str, form: &[(&str, &str)]) -> HttpResponse {
         let form = [&[("csrf", self.csrf.as_str())][..], form].concat();
         post(&self.server, &format!("/console{path}"), &[("Cookie", &self.cookie)], &query(&form))
     }
@@ -65,7 +65,7 @@ pub(super) fn origin(server: &HttpServer) -> String {
 }
 
 /// Sends a form as a page of the console does.
-pub(super) fn post(server: &HttpServer, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
+pub(super) fn post(server: &HttpServer, path: &str, headers: &[(&str, &str)], body: &str) -> HttpResponse {
     let origin = origin(server);
     let usual = [("Origin", origin.as_str()), ("Content-Type", "application/x-www-form-urlencoded")];
     let own = |name: &str| headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
@@ -75,12 +75,12 @@ pub(super) fn post(server: &HttpServer, path: &str, headers: &[(&str, &str)], bo
 }
 
 /// Sends the form with a token.
-pub(super) fn enter(server: &HttpServer, token: &str) -> Response {
+pub(super) fn enter(server: &HttpServer, token: &str) -> HttpResponse {
     post(server, "/console/login", &[], &query(&[("token", token)]))
 }
 
 /// The cookie that a response sets, as a browser sends it.
-pub(super) fn cookie(response: &Response) -> Option<String> {
+pub(super) fn cookie(response: &HttpResponse) -> Option<String> {
     Some(response.header("set-cookie")?.split(';').next()?.to_owned())
 }
 

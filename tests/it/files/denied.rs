@@ -2,7 +2,7 @@
 //! line that would allow it.
 
 use super::*;
-use crate::support::{Folder, HttpServer, Toolbay, hostile};
+use crate::support::{Folder, HttpServer, ToolbayCommand, hostile};
 
 /// What a call was denied: what, and what would allow it.
 type Denied = (String, String);
@@ -10,13 +10,13 @@ type Denied = (String, String);
 /// A server with everything that tells of denials, and a plugin with this grant. Beside the plugins is the folder `data`.
 fn served(grant: &str) -> HttpServer {
     let folder = Folder::with("hostile.wasm", hostile());
-    fs::create_dir_all(folder.beside("data/deep")).unwrap();
-    fs::write(folder.beside("data/file"), "hello").unwrap();
-    fs::write(folder.beside("secret"), "hush").unwrap();
-    std::os::unix::fs::symlink("../secret", folder.beside("data/outside")).unwrap();
+    fs::create_dir_all(folder.sibling_path("data/deep")).unwrap();
+    fs::write(folder.sibling_path("data/file"), "hello").unwrap();
+    fs::write(folder.sibling_path("secret"), "hush").unwrap();
+    std::os::unix::fs::symlink("../secret", folder.sibling_path("data/outside")).unwrap();
     folder.put("hostile.toml", grant);
-    folder.configure("[audit]\nfolder = \"log\"\n");
-    HttpServer::run(Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0", "--learn"])).ready()
+    folder.write_config("[audit]\nfolder = \"log\"\n");
+    HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0", "--learn"])).wait_until_ready()
 }
 
 const READS: &str = "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read\"\n";
@@ -24,13 +24,13 @@ const WRITES: &str = "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/dat
 
 fn go_on(server: &HttpServer, wanted: &[&str]) -> Vec<String> {
     let result = server.result("tools/call", json!({"name": "file_steps", "arguments": steps(wanted)}));
-    crate::support::text(&result).lines().map(str::to_owned).collect()
+    crate::support::result_text(&result).lines().map(str::to_owned).collect()
 }
 
 /// What the audit log says, after the server has ended.
 fn audited(server: &mut HttpServer) -> Vec<Denied> {
-    server.end();
-    let files = fs::read_dir(server.folder().beside("log")).unwrap().map(|entry| entry.unwrap().path());
+    server.stop();
+    let files = fs::read_dir(server.folder().sibling_path("log")).unwrap().map(|entry| entry.unwrap().path());
     let texts = files.filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
     let text: String = texts.map(|path| fs::read_to_string(path).unwrap()).collect();
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -69,7 +69,7 @@ fn a_path_without_a_grant_is_denied_and_shown_with_the_line_that_opens_its_folde
         ]
     );
     // It is for the operator to say which folder it is.
-    let proposed = fs::read_to_string(server.folder().plugins().join("hostile.toml.proposed")).unwrap();
+    let proposed = fs::read_to_string(server.folder().plugin_folder().join("hostile.toml.proposed")).unwrap();
     assert!(
         proposed.contains(&format!("# Under [permissions], complete and add: {}\n", line("/etc", "read"))),
         "{proposed}"
@@ -106,7 +106,7 @@ fn leaving_a_mount_is_denied_by_words_and_by_links() {
             pair(&leads("outside"), ""),
         ]
     );
-    assert_eq!(fs::read_to_string(server.folder().beside("secret")).unwrap(), "hush");
+    assert_eq!(fs::read_to_string(server.folder().sibling_path("secret")).unwrap(), "hush");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn writing_into_a_mount_for_reading_is_denied_and_shown_with_the_mount_for_writi
         audited(&mut server),
         ["/data/new", "/data/file", "/data/more", "/data/other"].map(|path| pair(&only(path), line))
     );
-    assert_eq!(fs::read_dir(server.folder().beside("data")).unwrap().count(), 3);
+    assert_eq!(fs::read_dir(server.folder().sibling_path("data")).unwrap().count(), 3);
 }
 
 /// As a tool that fails in its own words after its grant has denied it something.
@@ -139,7 +139,7 @@ fn writing_into_a_mount_for_reading_is_denied_and_shown_with_the_mount_for_writi
 fn a_failure_after_a_denial_says_so_unless_the_plugin_only_looked_for_a_file() {
     let server = served(READS);
     let call = |name: &str, arguments: Value| {
-        crate::support::failure(&server.result("tools/call", json!({"name": name, "arguments": arguments})))
+        crate::support::error_kind_and_text(&server.result("tools/call", json!({"name": name, "arguments": arguments})))
     };
     let (kind, text) = call("write_file", json!({"path": "/data/new", "text": "x"}));
     assert!(kind == "denied" && text.contains("This tool may only read in /data"), "{kind}: {text}");
@@ -154,7 +154,7 @@ fn a_plugin_that_knocks_at_ever_new_paths_fills_neither_a_log_nor_memory() {
     assert_eq!(go_on(&server, &["knock /etc 100000"]), ["ok"]);
     let denied = audited(&mut server);
     assert_eq!(denied.len(), 10, "{denied:?}");
-    let proposed = fs::read_to_string(server.folder().plugins().join("hostile.toml.proposed")).unwrap();
+    let proposed = fs::read_to_string(server.folder().plugin_folder().join("hostile.toml.proposed")).unwrap();
     assert_eq!(proposed.matches("guest = \"/etc\"").count(), 1, "{proposed}");
 }
 

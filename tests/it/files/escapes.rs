@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::steps;
 use crate::hostile::escapes;
-use crate::support::{Folder, Server, hostile, text};
+use crate::support::{Folder, StdioServer, hostile, result_text};
 
 /// What nobody may read.
 const SECRET: &str = "hush-hush";
@@ -18,15 +18,15 @@ const MOUNT: &str = "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data
 
 /// The outside as it must stay: `secret` and the folder `outside`.
 pub(crate) fn outside(folder: &Folder) {
-    fs::create_dir_all(folder.beside("outside/deep")).unwrap();
-    fs::write(folder.beside("secret"), SECRET).unwrap();
-    fs::write(folder.beside("outside/file"), SECRET).unwrap();
-    fs::write(folder.beside("outside/deep/file"), SECRET).unwrap();
+    fs::create_dir_all(folder.sibling_path("outside/deep")).unwrap();
+    fs::write(folder.sibling_path("secret"), SECRET).unwrap();
+    fs::write(folder.sibling_path("outside/file"), SECRET).unwrap();
+    fs::write(folder.sibling_path("outside/deep/file"), SECRET).unwrap();
 }
 
 /// A new folder `data` with what others put there.
 pub(crate) fn inside(folder: &Folder) {
-    let data = folder.beside("data");
+    let data = folder.sibling_path("data");
     if data.exists() {
         for entry in fs::read_dir(&data).unwrap() {
             let path = entry.unwrap().path();
@@ -39,7 +39,7 @@ pub(crate) fn inside(folder: &Folder) {
     }
     fs::create_dir_all(&data).unwrap();
     symlink("../secret", data.join("relative")).unwrap();
-    symlink(folder.beside("secret"), data.join("absolute")).unwrap();
+    symlink(folder.sibling_path("secret"), data.join("absolute")).unwrap();
     symlink("../outside", data.join("folder")).unwrap();
     symlink("/proc/self", data.join("process")).unwrap();
     symlink("/dev/zero", data.join("device")).unwrap();
@@ -81,12 +81,12 @@ fn state(folder: &Folder) -> Vec<String> {
     all
 }
 
-fn server(folder: &Folder, more: &str) -> Server {
+fn server(folder: &Folder, more: &str) -> StdioServer {
     outside(folder);
     inside(folder);
     folder.put("hostile.wasm", hostile());
     folder.put("hostile.toml", format!("{MOUNT}{more}"));
-    let mut server = Server::start(folder);
+    let mut server = StdioServer::start(folder);
     server.wait_for_tool("file_steps");
     server
 }
@@ -142,15 +142,15 @@ fn a_link_that_takes_turns_with_a_folder_leads_nowhere() {
     let before = state(&folder);
     assert_eq!(server.text("file_steps", steps(&["folder /data/a"])), "ok");
     // One call swaps what is on the way of the others.
-    let swapping = server.begin("file_steps", steps(&["swap /data/a ../outside 300"]));
+    let swapping = server.start_call("file_steps", steps(&["swap /data/a ../outside 300"]));
     let hammering: Vec<u64> = ["/data/a/file", "/data/a/new", "/data/a/deep/file"]
         .iter()
-        .map(|path| server.begin("file_steps", steps(&[&format!("hammer {path} 300")])))
+        .map(|path| server.start_call("file_steps", steps(&[&format!("hammer {path} 300")])))
         .collect();
     for call in hammering {
-        let said = text(&server.finish(call));
+        let said = result_text(&server.finish_call(call));
         assert!(said.starts_with("ok") && is_refused(&said), "{said}");
     }
-    server.finish(swapping);
+    server.finish_call(swapping);
     assert_eq!(state(&folder), before);
 }

@@ -5,12 +5,12 @@ use std::fs;
 use serde_json::json;
 
 use super::{FULL, go, holds, is_full, steps};
-use crate::support::{Folder, Server, hostile};
+use crate::support::{Folder, StdioServer, hostile};
 
 /// A folder with the plugin, and `data` mounted for writing with more keys.
 fn with_data(more: &str) -> Folder {
     let folder = Folder::with("hostile.wasm", hostile());
-    fs::create_dir(folder.beside("data")).unwrap();
+    fs::create_dir(folder.sibling_path("data")).unwrap();
     folder.put("hostile.toml", mount("data", more));
     folder
 }
@@ -21,7 +21,7 @@ fn mount(host: &str, more: &str) -> String {
 
 #[test]
 fn a_folder_without_a_quota_has_no_bound() {
-    let mut server = Server::start(&with_data(""));
+    let mut server = StdioServer::start(&with_data(""));
     go(&mut server, &[("fill /data/a 3000000", "ok"), ("size /data/b 1000000000", "ok")]);
 }
 
@@ -29,9 +29,9 @@ fn a_folder_without_a_quota_has_no_bound() {
 fn a_quota_bounds_the_lengths_of_all_files_together() {
     let folder = with_data("quota = \"100KiB\"");
     // What was there before counts, in folders as well.
-    fs::create_dir(folder.beside("data/old")).unwrap();
-    fs::write(folder.beside("data/old/file"), vec![0; 2400]).unwrap();
-    let mut server = Server::start(&folder);
+    fs::create_dir(folder.sibling_path("data/old")).unwrap();
+    fs::write(folder.sibling_path("data/old/file"), vec![0; 2400]).unwrap();
+    let mut server = StdioServer::start(&folder);
     go(
         &mut server,
         &[
@@ -62,7 +62,7 @@ fn a_quota_bounds_the_lengths_of_all_files_together() {
             ("append /data/c x", FULL),
         ],
     );
-    assert_eq!(holds(&folder.beside("data")).0, 100 << 10);
+    assert_eq!(holds(&folder.sibling_path("data")).0, 100 << 10);
     let expected =
         "The tool needed more than 100.0 KiB in a mounted folder (to allow more, raise permissions.mounts.quota).";
     let refused = server.failure("write_file", json!({"path": "/data/e", "text": "x"}));
@@ -73,7 +73,7 @@ fn a_quota_bounds_the_lengths_of_all_files_together() {
 
 #[test]
 fn a_file_without_a_name_counts_until_it_is_closed() {
-    let mut server = Server::start(&with_data("quota = \"100KiB\""));
+    let mut server = StdioServer::start(&with_data("quota = \"100KiB\""));
     go(
         &mut server,
         &[
@@ -100,7 +100,7 @@ fn a_file_without_a_name_counts_until_it_is_closed() {
 
 #[test]
 fn the_names_of_a_file_count_once_by_length_and_each_as_an_entry() {
-    let mut server = Server::start(&with_data("quota = \"100KiB\"\nentries = 3"));
+    let mut server = StdioServer::start(&with_data("quota = \"100KiB\"\nentries = 3"));
     go(
         &mut server,
         &[
@@ -122,7 +122,7 @@ fn the_names_of_a_file_count_once_by_length_and_each_as_an_entry() {
 #[test]
 fn entries_bound_files_folders_and_links() {
     let folder = with_data("entries = 4");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     go(
         &mut server,
         &[
@@ -155,7 +155,7 @@ fn entries_bound_files_folders_and_links() {
             ("write /data/g 1", FULL),
         ],
     );
-    assert_eq!(holds(&folder.beside("data")).1, 4);
+    assert_eq!(holds(&folder.sibling_path("data")).1, 4);
     let (kind, text) = server.failure("write_file", json!({"path": "/data/g", "text": ""}));
     let expected = "The tool needed more than 4 files and folders in a mounted folder (to allow more, raise \
         permissions.mounts.entries).";
@@ -165,7 +165,7 @@ fn entries_bound_files_folders_and_links() {
 #[test]
 fn calls_at_once_share_a_quota() {
     let folder = with_data("quota = \"1MiB\"\nentries = 40");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("file_steps");
     // Each would take a third of it, in files of its own and in one that all write to.
     let calls: Vec<u64> = (0..8)
@@ -174,11 +174,12 @@ fn calls_at_once_share_a_quota() {
             let entries: Vec<String> = (0..10).map(|m| format!("folder /data/{n}-{m}")).collect();
             let mut all = vec!["write /data/shared 1", own.as_str(), "extend /data/shared 50000"];
             all.extend(entries.iter().map(String::as_str));
-            server.begin("file_steps", steps(&all))
+            server.start_call("file_steps", steps(&all))
         })
         .collect();
-    let said: Vec<String> = calls.into_iter().map(|call| crate::support::text(&server.finish(call))).collect();
-    let (bytes, entries) = holds(&folder.beside("data"));
+    let said: Vec<String> =
+        calls.into_iter().map(|call| crate::support::result_text(&server.finish_call(call))).collect();
+    let (bytes, entries) = holds(&folder.sibling_path("data"));
     assert!(bytes <= 1 << 20, "{bytes} bytes");
     assert_eq!(entries, 40);
     assert!(said.iter().any(|said| said.lines().any(is_full)), "{said:?}");
@@ -186,7 +187,7 @@ fn calls_at_once_share_a_quota() {
     let rest = (1 << 20) - bytes;
     let (fits, over) = (format!("extend /data/shared {rest}"), "append /data/shared x");
     go(&mut server, &[(fits.as_str(), "ok"), (over, FULL)]);
-    assert_eq!(holds(&folder.beside("data")).0, 1 << 20);
+    assert_eq!(holds(&folder.sibling_path("data")).0, 1 << 20);
 }
 
 #[test]
@@ -195,7 +196,7 @@ fn mounts_and_plugins_share_what_is_known_of_a_folder() {
     let two = mount("data", "quota = \"50KiB\"").replace("\"/data\"", "\"/again\"");
     folder.put("other.wasm", hostile());
     folder.put("other.toml", format!("prefix = \"other\"\n{}{two}", mount("data", "")));
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("other_file_steps");
     go(&mut server, &[("fill /data/a 40000", "ok")]);
     let said =
@@ -209,11 +210,11 @@ fn mounts_and_plugins_share_what_is_known_of_a_folder() {
 fn nothing_moves_between_folders_with_different_quotas() {
     let folder = with_data("quota = \"10KiB\"");
     for (name, more) in [("free", ""), ("small", "entries = 1")] {
-        fs::create_dir(folder.beside(name)).unwrap();
-        let grant = fs::read_to_string(folder.path("hostile.toml")).unwrap();
+        fs::create_dir(folder.sibling_path(name)).unwrap();
+        let grant = fs::read_to_string(folder.plugin_path("hostile.toml")).unwrap();
         folder.put("hostile.toml", grant + &mount(name, more));
     }
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     go(
         &mut server,
         &[
@@ -226,15 +227,16 @@ fn nothing_moves_between_folders_with_different_quotas() {
             ("rename /free/a /free/b", "ok"),
         ],
     );
-    assert_eq!(holds(&folder.beside("data")), (1, 1));
+    assert_eq!(holds(&folder.sibling_path("data")), (1, 1));
 }
 
 #[test]
 fn room_that_somebody_else_made_is_found() {
     let folder = with_data("quota = \"10KiB\"\nentries = 2");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     go(&mut server, &[("fill /data/a 10240", "ok"), ("append /data/a x", FULL)]);
-    fs::remove_file(folder.beside("data/a")).unwrap();
-    server
-        .until("the folder is counted again", |server| server.text("file_steps", steps(&["append /data/b x"])) == "ok");
+    fs::remove_file(folder.sibling_path("data/a")).unwrap();
+    server.wait_until("the folder is counted again", |server| {
+        server.text("file_steps", steps(&["append /data/b x"])) == "ok"
+    });
 }

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::{FULL, go, steps};
-use crate::support::{Folder, Server, hostile};
+use crate::support::{Folder, StdioServer, hostile};
 
 /// A folder with the plugin, a temporary folder for its calls, and the server's folder for these.
 fn with_scratch(more: &str) -> Folder {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.configure("[server]\nscratch = \"scratch\"");
+    folder.write_config("[server]\nscratch = \"scratch\"");
     folder.put("hostile.toml", format!("[permissions.scratch]\n{more}\n"));
     folder
 }
@@ -19,7 +19,7 @@ fn with_scratch(more: &str) -> Folder {
 /// The folders of running calls, and of calls that a server has left behind.
 fn left(folder: &Folder) -> Vec<PathBuf> {
     let within = |folder: &Path| fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
-    let user = within(&folder.beside("scratch"));
+    let user = within(&folder.sibling_path("scratch"));
     user.flat_map(|user| within(&user).collect::<Vec<_>>())
         .flat_map(|server| within(&server).collect::<Vec<_>>())
         .collect()
@@ -29,18 +29,18 @@ fn left(folder: &Folder) -> Vec<PathBuf> {
 fn there_is_no_temporary_folder_without_a_grant() {
     let folder = with_scratch("");
     folder.put("hostile.toml", "");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.failure("write_file", json!({"path": "/tmp/a", "text": "x"}));
     // A confined server keeps a place for later grants.
     let within = |folder: &Path| fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
-    let users: Vec<PathBuf> = within(&folder.beside("scratch")).collect();
+    let users: Vec<PathBuf> = within(&folder.sibling_path("scratch")).collect();
     assert!(users.len() <= 1 && users.iter().all(|user| within(user).count() == 0), "{users:?}");
 }
 
 #[test]
 fn a_temporary_folder_is_empty_at_the_beginning_and_gone_at_the_end() {
     let folder = with_scratch("");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     for _ in 0..2 {
         go(
             &mut server,
@@ -59,12 +59,12 @@ fn a_temporary_folder_is_empty_at_the_beginning_and_gone_at_the_end() {
     // A tree that is deeper than a call can open folders.
     go(&mut server, &[("nest /tmp/a 900", "ok")]);
     // The answer does not wait for ever for that.
-    server.until("it is removed", |_| left(&folder).is_empty());
+    server.wait_until("it is removed", |_| left(&folder).is_empty());
 }
 
 #[test]
 fn the_grant_says_where_it_is_and_what_it_may_hold() {
-    let mut server = Server::start(&with_scratch("guest = \"/work\"\nsize = \"10KiB\"\nentries = 2"));
+    let mut server = StdioServer::start(&with_scratch("guest = \"/work\"\nsize = \"10KiB\"\nentries = 2"));
     go(
         &mut server,
         &[
@@ -85,7 +85,7 @@ fn the_grant_says_where_it_is_and_what_it_may_hold() {
 
 #[test]
 fn without_its_keys_the_defaults_hold() {
-    let mut server = Server::start(&with_scratch(""));
+    let mut server = StdioServer::start(&with_scratch(""));
     go(&mut server, &[("size /tmp/a 67108864", "ok"), ("append /tmp/a x", FULL)]);
     let folders: Vec<String> = (0..=1000).map(|n| format!("folder /tmp/{n}")).collect();
     let expected: Vec<(&str, &str)> =
@@ -96,36 +96,36 @@ fn without_its_keys_the_defaults_hold() {
 #[test]
 fn a_call_does_not_see_the_temporary_folder_of_another() {
     let folder = with_scratch("");
-    folder.put("hostile.toml", format!("[permissions.scratch]\n{}", folder.gate()));
-    let mut server = Server::start(&folder);
+    folder.put("hostile.toml", format!("[permissions.scratch]\n{}", folder.create_gate()));
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("wait_for_gate");
-    let waiting = server.begin_with_progress("wait_for_gate", json!({}));
+    let waiting = server.start_call_with_progress("wait_for_gate", json!({}));
     server.notification("notifications/progress");
     assert_eq!(left(&folder).len(), 1);
     go(&mut server, &[("list /tmp", ""), ("write /tmp/a 1", "ok")]);
     folder.open_gate();
-    server.finish(waiting);
+    server.finish_call(waiting);
     assert_eq!(left(&folder), Vec::<PathBuf>::new());
 }
 
 #[test]
 fn what_a_killed_server_left_is_removed_by_the_next() {
     let folder = with_scratch("");
-    let mut server = Server::start(&folder);
+    let mut server = StdioServer::start(&folder);
     server.wait_for_tool("sleep_hour");
-    server.begin_with_progress("sleep_hour", json!({}));
+    server.start_call_with_progress("sleep_hour", json!({}));
     server.notification("notifications/progress");
     let [call] = left(&folder).try_into().unwrap();
     fs::write(call.join("file"), "x").unwrap();
     server.kill();
     assert!(call.join("file").exists());
-    let mut server = Server::start(&folder);
-    server.until("it is removed", |_| !call.exists());
+    let mut server = StdioServer::start(&folder);
+    server.wait_until("it is removed", |_| !call.exists());
     // One that is running keeps what it has.
-    server.begin_with_progress("sleep_hour", json!({}));
+    server.start_call_with_progress("sleep_hour", json!({}));
     server.notification("notifications/progress");
     let running = left(&folder);
-    let mut other = Server::start(&folder);
+    let mut other = StdioServer::start(&folder);
     assert_eq!(other.text("file_steps", steps(&["list /tmp"])), "");
     assert_eq!(left(&folder), running);
     server.kill();
@@ -134,9 +134,9 @@ fn what_a_killed_server_left_is_removed_by_the_next() {
 #[test]
 fn no_mount_contains_temporary_folders() {
     let folder = with_scratch("");
-    fs::create_dir(folder.beside("scratch")).unwrap();
+    fs::create_dir(folder.sibling_path("scratch")).unwrap();
     let mount = "[[permissions.mounts]]\nhost = \"../scratch\"\nguest = \"/data\"\naccess = \"read\"";
     folder.put("hostile.toml", mount);
-    let server = Server::spawn(&folder).initialized("2025-11-25");
+    let server = StdioServer::spawn(&folder).with_handshake("2025-11-25");
     server.log.wait_for("the mount of ../scratch contains the temporary folders of calls, so the plugin could read it");
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::put;
-use crate::support::{Folder, Tiny};
+use crate::support::{Folder, TinyComponent};
 
 /// Components in components, each of which instantiates the next one twice.
 pub(crate) fn doubling(depth: u32) -> Vec<u8> {
@@ -24,7 +24,7 @@ pub(crate) fn nested_blocks(count: usize) -> Vec<u8> {
         }
         body.push_str(" end\n");
     }
-    Tiny::new(&["a"]).core(&format!("(func (param i32)\n{body})")).build()
+    TinyComponent::new(&["a"]).with_core_items(&format!("(func (param i32)\n{body})")).build()
 }
 
 /// A core module with this number of functions, all with this body.
@@ -49,7 +49,7 @@ fn functions(count: usize, body: &[u8]) -> Vec<u8> {
     ]
     .concat();
     // An ordinary section of the component; nothing instantiates it.
-    [Tiny::new(&["a"]).build(), section(1, &module)].concat()
+    [TinyComponent::new(&["a"]).build(), section(1, &module)].concat()
 }
 
 /// A component that exports the same function under this many names.
@@ -69,7 +69,7 @@ fn types(depth: u32) -> Vec<u8> {
     for n in 0..depth {
         let _ = write!(text, "(type $t{} (tuple{}))", n + 1, format!(" $t{n}").repeat(8));
     }
-    Tiny::new(&["a"]).imports(&text).build()
+    TinyComponent::new(&["a"]).with_imports(&text).build()
 }
 
 /// Components in components, nested this deep.
@@ -118,6 +118,6 @@ cases! {
         => refused("contains components that are nested more than 100 levels deep");
 
     many_core_modules: Compile, "has 2,000 core modules",
-        |folder: &Folder| put(folder, Tiny::new(&["a"]).imports(&"(core module)".repeat(2000)).build())
+        |folder: &Folder| put(folder, TinyComponent::new(&["a"]).with_imports(&"(core module)".repeat(2000)).build())
         => refused("invalid component: modules count exceeds limit of 1000 (at offset …)");
 }

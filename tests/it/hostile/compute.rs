@@ -1,7 +1,7 @@
 //! Guests that compute too much or crash.
 
 use super::put;
-use crate::support::{Folder, Tiny, hostile};
+use crate::support::{Folder, TinyComponent, hostile};
 
 /// Little enough that it is used up within the time of a call, however busy the machine is.
 const LITTLE: &str = "[limits]\nfuel = 500000000";
@@ -11,12 +11,12 @@ const SPIN: &str = "(loop $for-ever (br $for-ever))";
 
 /// A component that does this in every call.
 fn does(folder: &Folder, code: &str) {
-    put(folder, Tiny::new(&["a"]).before_call(code).build());
+    put(folder, TinyComponent::new(&["a"]).before_call(code).build());
 }
 
 /// The same, with an addition to the core module that it needs.
 fn has_and_does(folder: &Folder, core: &str, body: &str) {
-    put(folder, Tiny::new(&["a"]).core(core).before_call(body).build());
+    put(folder, TinyComponent::new(&["a"]).with_core_items(core).before_call(body).build());
 }
 
 cases! {
@@ -24,11 +24,11 @@ cases! {
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
     a_loop_in_list_tools: ListTools, "computes forever when it lists its tools",
-        |folder| put(folder, Tiny::new(&["a"]).before_list(SPIN).build())
+        |folder| put(folder, TinyComponent::new(&["a"]).before_list(SPIN).build())
         => refused("listing its tools failed: it used all of its fuel, 1,000,000,000 instructions");
 
     a_loop_in_a_start_function: Load, "computes forever in a start function",
-        |folder| put(folder, Tiny::new(&["a"]).core(&format!("(start $s) (func $s {SPIN})")).build())
+        |folder| put(folder, TinyComponent::new(&["a"]).with_core_items(&format!("(start $s) (func $s {SPIN})")).build())
         => refused("listing its tools failed: it used all of its fuel, 1,000,000,000 instructions");
 
     a_loop_with_all_fuel: Call, "computes forever, with more fuel than it can use",
@@ -58,7 +58,7 @@ cases! {
             which applies to all plugins).");
 
     recursion_in_list_tools: ListTools, "recurses forever when it lists its tools",
-        |folder| put(folder, Tiny::new(&["a"]).core("(func $r (call $r) (call $r))").before_list("(call $r)").build())
+        |folder| put(folder, TinyComponent::new(&["a"]).with_core_items("(func $r (call $r) (call $r))").before_list("(call $r)").build())
         => refused("listing its tools failed: it overflowed its stack of 512.0 KiB");
 
     a_panic: Call, "panics", |folder| put(folder, hostile()) => tool("panic", "{}")
@@ -75,7 +75,7 @@ cases! {
         => fails("trap", "The tool crashed: wasm trap: wasm `unreachable` instruction executed.");
 
     unreachable_at_start: Load, "crashes in a start function",
-        |folder| put(folder, Tiny::new(&["a"]).core("(start $s) (func $s unreachable)").build())
+        |folder| put(folder, TinyComponent::new(&["a"]).with_core_items("(start $s) (func $s unreachable)").build())
         => refused("listing its tools failed: it crashed: wasm trap: wasm `unreachable` instruction executed");
 
     division_by_zero: Call, "divides by zero", |folder| does(folder, "(drop (i32.div_u (i32.const 1) (i32.const 0)))")

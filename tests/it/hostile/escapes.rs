@@ -3,7 +3,7 @@
 use super::put;
 use super::run::Run;
 use crate::files::escapes::{inside, is_refused, outside, unchanged};
-use crate::support::{Folder, hostile, text};
+use crate::support::{Folder, hostile, result_text};
 
 /// The mount of every attempt.
 const MOUNT: &str = "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read-write\"\n";
@@ -16,7 +16,7 @@ fn with_links(folder: &Folder) {
 }
 
 fn nothing_left(run: &mut Run) {
-    let said = text(&run.result);
+    let said = result_text(&run.result);
     assert!(is_refused(&said), "{said}");
     unchanged(&run.folder);
 }

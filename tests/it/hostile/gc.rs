@@ -1,7 +1,7 @@
 //! Guests whose objects are garbage-collected, and that throw exceptions.
 
 use super::put;
-use crate::support::{Folder, Tiny};
+use crate::support::{Folder, TinyComponent};
 
 /// Little enough that it is used up within the time of a call, however busy the machine is.
 const LITTLE: &str = "[limits]\nfuel = 200000000";
@@ -23,7 +23,7 @@ const LIST: &str = "(type $node (struct (field (ref null $node)) (field i64)))
 
 /// A component with this in its core module, whose calls do that.
 fn has_and_does(folder: &Folder, core: &str, body: &str) {
-    put(folder, Tiny::new(&["a"]).core(core).before_call(body).build());
+    put(folder, TinyComponent::new(&["a"]).with_core_items(core).before_call(body).build());
 }
 
 /// The same with an exception that has no members.
@@ -55,7 +55,7 @@ cases! {
         |folder| lists(folder, "", "(call $garbage)") => grant(ENDLESS) => fails("deadline", LATE);
 
     garbage_when_it_lists: ListTools, "makes garbage for ever when it lists its tools",
-        |folder| put(folder, Tiny::new(&["a"]).core(LIST).before_list("(call $garbage)").build())
+        |folder| put(folder, TinyComponent::new(&["a"]).with_core_items(LIST).before_list("(call $garbage)").build())
         => refused("listing its tools failed: it used all of its fuel, 1,000,000,000 instructions");
 
     garbage_beside_a_full_heap: Call, "fills its heap with a list, and makes garbage for ever beside it",
@@ -70,7 +70,7 @@ cases! {
         => fails("memory", OUT_OF_MEMORY);
 
     a_list_when_it_lists: ListTools, "makes a list that grows for ever when it lists its tools",
-        |folder| put(folder, Tiny::new(&["a"]).core(LIST).before_list("(call $more (i32.const 0))").build())
+        |folder| put(folder, TinyComponent::new(&["a"]).with_core_items(LIST).before_list("(call $more (i32.const 0))").build())
         => refused("listing its tools failed: it needed more than 128.0 MiB of memory");
 
     a_list_beside_a_memory: Call, "grows its memory by 100 MiB, and makes a list that grows for ever",

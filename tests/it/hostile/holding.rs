@@ -2,7 +2,7 @@
 
 use super::put;
 use super::wasi::{FILES, HTTP, POLL, PROGRESS, UDP, calls};
-use crate::support::{Folder, HttpServer, Server, Tiny, Toolbay, hostile};
+use crate::support::{Folder, HttpServer, StdioServer, TinyComponent, ToolbayCommand, hostile};
 
 const MOUNT: &str = "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read\"";
 
@@ -10,11 +10,11 @@ const MOUNT_AND_LITTLE_MEMORY: &str = "[limits]\nmemory = \"8MiB\"\n[[permission
 
 /// The folder `data/` with so many files, whose names are as long as names can be.
 fn with_files(folder: &Folder, count: usize) {
-    std::fs::create_dir_all(folder.beside("data")).unwrap();
+    std::fs::create_dir_all(folder.sibling_path("data")).unwrap();
     for n in 0..count {
-        std::fs::write(folder.beside(&format!("data/{n}-{}", "x".repeat(240))), "content").unwrap();
+        std::fs::write(folder.sibling_path(&format!("data/{n}-{}", "x".repeat(240))), "content").unwrap();
     }
-    std::fs::write(folder.beside("data/file"), "content").unwrap();
+    std::fs::write(folder.sibling_path("data/file"), "content").unwrap();
     put(folder, hostile());
 }
 
@@ -44,7 +44,7 @@ fn fields(folder: &Folder) {
 fn a_socket(folder: &Folder) {
     let body = "(call $socket (i32.const 0) (i32.const 8))
         (if (i32.eqz (i32.load8_u (i32.const 8))) (then unreachable))";
-    put(folder, calls(UDP, &[("socket", "(param i32 i32)")], body).answer("denied").build());
+    put(folder, calls(UDP, &[("socket", "(param i32 i32)")], body).with_text("denied").build());
 }
 
 /// A text block that is meant for the user, eight million times.
@@ -55,12 +55,12 @@ fn audience(folder: &Folder) {
         (i32.store (i32.const 68) (i32.const 1))
         (i32.store (i32.const 168) (local.get $zeros)) (i32.store (i32.const 172) (i32.const 8000000))
         (return (i32.const 16))";
-    put(folder, Tiny::new(&["a"]).before_call(body).build());
+    put(folder, TinyComponent::new(&["a"]).before_call(body).build());
 }
 
 fn fifo(folder: &Folder) {
-    std::fs::create_dir_all(folder.beside("data")).unwrap();
-    let status = std::process::Command::new("mkfifo").arg(folder.beside("data/fifo")).status().unwrap();
+    std::fs::create_dir_all(folder.sibling_path("data")).unwrap();
+    let status = std::process::Command::new("mkfifo").arg(folder.sibling_path("data/fifo")).status().unwrap();
     assert!(status.success());
     put(folder, hostile());
 }
@@ -107,17 +107,17 @@ fn tables_of_some_are_not_missed_by_others() {
     let waits = "(call $progress (f64.const 1) (i32.const 0) (f64.const 0) (i32.const 0) (i32.const 0) (i32.const 0))
         (call $block (call $subscribe (i64.const 3600000000000)))";
     let core = format!(r#"(import "host" "import" (func $run)) {}"#, "(table 1 funcref)".repeat(14));
-    let greedy = calls(&format!("{PROGRESS}{POLL}"), &functions, waits).core(&core).build();
+    let greedy = calls(&format!("{PROGRESS}{POLL}"), &functions, waits).with_core_items(&core).build();
     for id in ["one", "two"] {
         folder.put(&format!("{id}.wasm"), &greedy);
         folder.put(&format!("{id}.toml"), format!("prefix = \"{id}\""));
     }
-    folder.put("other.wasm", Tiny::new(&["fine"]).answer("fine").build());
-    let mut server = Server::start(&folder);
+    folder.put("other.wasm", TinyComponent::new(&["fine"]).with_text("fine").build());
+    let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["fine", "one_a", "two_a"]);
     for tool in ["one_a", "two_a"] {
         for _ in 0..15 {
-            server.begin_with_progress(tool, serde_json::json!({}));
+            server.start_call_with_progress(tool, serde_json::json!({}));
             server.notification("notifications/progress");
         }
     }
@@ -152,13 +152,13 @@ fn holds_files() -> Vec<u8> {
 /// A folder with plugins that hold files, and one that reads them, for a server that may have few descriptors.
 fn folder_of_greedy(calls: usize) -> Folder {
     let folder = Folder::new();
-    std::fs::create_dir(folder.beside("data")).unwrap();
-    std::fs::write(folder.beside("data/f"), "content").unwrap();
+    std::fs::create_dir(folder.sibling_path("data")).unwrap();
+    std::fs::write(folder.sibling_path("data/f"), "content").unwrap();
     folder.put("greedy.wasm", holds_files());
     folder.put("greedy.toml", MOUNT);
     folder.put("honest.wasm", hostile());
     folder.put("honest.toml", MOUNT);
-    folder.configure(&format!("[server]\ncalls = {calls}"));
+    folder.write_config(&format!("[server]\ncalls = {calls}"));
     folder
 }
 
@@ -167,13 +167,13 @@ fn folder_of_greedy(calls: usize) -> Folder {
 #[test]
 fn files_of_some_are_not_missed_by_others() {
     let folder = folder_of_greedy(8);
-    let command = Toolbay::new(&folder).args(["serve"]).through("ulimit -n 160 && exec \"$@\"");
-    let mut server = Server::run(command).initialized("2025-11-25");
+    let command = ToolbayCommand::new(&folder).args(["serve"]).with_shell_wrapper("ulimit -n 160 && exec \"$@\"");
+    let mut server = StdioServer::run(command).with_handshake("2025-11-25");
     server.wait_for_tool("read_file");
     server.wait_for_tool("a");
     let mut held = Vec::new();
     for _ in 0..7 {
-        server.begin_with_progress("a", serde_json::json!({}));
+        server.start_call_with_progress("a", serde_json::json!({}));
         held.push(server.notification("notifications/progress")["progress"].as_f64().unwrap());
     }
     // Of the 80 for guests, 10 are for connections, 40 are shares of calls, and the rest is for whoever comes first.
@@ -183,7 +183,7 @@ fn files_of_some_are_not_missed_by_others() {
     assert_eq!(server.text("read_file", serde_json::json!({"path": "/data/f"})), "content");
     assert_eq!(server.text("list_folder", serde_json::json!({"path": "/data"})), "f");
     // One that has to be compiled, which takes a child and its pipes.
-    folder.put("later.wasm", Tiny::new(&["later"]).answer("in time").build());
+    folder.put("later.wasm", TinyComponent::new(&["later"]).with_text("in time").build());
     server.wait_for_tool("later");
     assert_eq!(server.text("later", serde_json::json!({})), "in time");
 }
@@ -192,10 +192,10 @@ fn files_of_some_are_not_missed_by_others() {
 #[test]
 fn files_of_plugins_leave_descriptors_to_connections() {
     let folder = folder_of_greedy(2);
-    let command = Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]);
-    let server = HttpServer::run(command.through("ulimit -n 160 && exec \"$@\"")).ready();
+    let command = ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]);
+    let server = HttpServer::run(command.with_shell_wrapper("ulimit -n 160 && exec \"$@\"")).wait_until_ready();
     std::thread::scope(|scope| {
-        let holding = scope.spawn(|| server.modern("tools/call", serde_json::json!({"name": "a"}), &[]));
+        let holding = scope.spawn(|| server.post_stateless("tools/call", serde_json::json!({"name": "a"}), &[]));
         server.log.wait_for("a file was not opened: the server has no descriptor left for this call");
         for _ in 0..20 {
             let read = serde_json::json!({"name": "read_file", "arguments": {"path": "/data/f"}});

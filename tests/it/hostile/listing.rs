@@ -2,21 +2,21 @@
 
 use super::wasi::{RANDOM, lists};
 use super::{lists_at, put};
-use crate::support::{Folder, Server, Tiny, Tool};
+use crate::support::{Folder, StdioServer, TinyComponent, TinyTool};
 
 fn named(folder: &Folder, names: &[&str]) {
-    put(folder, Tiny::new(names).build());
+    put(folder, TinyComponent::new(names).build());
 }
 
 fn described(folder: &Folder, description: &str) {
-    put(folder, Tiny::of(vec![Tool { description: Some(description.into()), ..Tool::new("a") }]).build());
+    put(folder, TinyComponent::with_tools(vec![TinyTool { description: Some(description.into()), ..TinyTool::new("a") }]).build());
 }
 
 /// A component that returns its list from address 16, where these words are.
 fn list(folder: &Folder, pointer: u32, length: u32) {
     put(
         folder,
-        Tiny::new(&["a"])
+        TinyComponent::new(&["a"])
             .before_list(&format!(
                 "(i32.store (i32.const 16) (i32.const {pointer})) (i32.store (i32.const 20) (i32.const {length}))
                  (return (i32.const 16))"
@@ -47,7 +47,7 @@ fn icons(folder: &Folder, count: u32) {
 fn defined(folder: &Folder, code: &str) {
     put(
         folder,
-        Tiny::new(&["a"])
+        TinyComponent::new(&["a"])
             .before_list(&format!(
                 "(local $at i32) (drop (memory.grow (i32.const 240)))
                  (i32.store (i32.const 64) (i32.const 1024)) (i32.store (i32.const 68) (i32.const 1))
@@ -121,11 +121,11 @@ cases! {
         });
 
     words_that_act: ListTools, "has terminal escapes and bidirectional overrides in its title, its schema and its `_meta`",
-        |folder| put(folder, Tiny::of(vec![Tool {
+        |folder| put(folder, TinyComponent::with_tools(vec![TinyTool {
             title: Some("\u{1b}[2JSafe\u{202e}".into()),
             input: r#"{"type":"object","properties":{"a":{"description":"\u001b[2JSafe\u202e","const":"\u202e"}}}"#.into(),
             meta: Some(r#"{"na\u202eme":"\u001b[2JSafe"}"#.into()),
-            ..Tool::new("a")
+            ..TinyTool::new("a")
         }]).build())
         => answers("fine")
         => also(|run| {
@@ -137,7 +137,7 @@ cases! {
         });
 
     an_icon_that_runs: ListTools, "has an icon with a `javascript:` address: the icon is dropped",
-        |folder| put(folder, Tiny::of(vec![Tool { icon: Some("javascript:alert(1)".into()), ..Tool::new("a") }]).build())
+        |folder| put(folder, TinyComponent::with_tools(vec![TinyTool { icon: Some("javascript:alert(1)".into()), ..TinyTool::new("a") }]).build())
         => answers("fine")
         => also(|run| {
             let tools = run.server.tools();
@@ -146,7 +146,7 @@ cases! {
         });
 
     a_long_description: ListTools, "has a description of 20 MB",
-        |folder| put(folder, Tiny::new(&["a"]).before_list(
+        |folder| put(folder, TinyComponent::new(&["a"]).before_list(
             // The length of the description, whose address is in the first definition, after the name.
             "(drop (memory.grow (i32.const 400))) (i32.store (i32.const 64) (i32.const 1024))
              (i32.store (i32.const 68) (i32.const 1)) (i32.store (i32.const 84) (i32.const 1))
@@ -156,7 +156,7 @@ cases! {
         => refused("listing its tools failed: it passed more than 16.0 MiB to the host in one call");
 
     meta_that_is_no_object: ListTools, "has a tool whose `_meta` is not an object",
-        |folder| put(folder, Tiny::of(vec![Tool { meta: Some("[1]".into()), ..Tool::new("a") }]).build())
+        |folder| put(folder, TinyComponent::with_tools(vec![TinyTool { meta: Some("[1]".into()), ..TinyTool::new("a") }]).build())
         => refused(r#"tool "a": its _meta must be a JSON object"#);
 
     large_meta: ListTools, "has 14 MiB of `_meta`", |folder| meta(folder, 4_890_000)
@@ -189,7 +189,7 @@ cases! {
             for _ in 0..10 {
                 assert_eq!(run.server.tools(), tools);
             }
-            let mut another = Server::start(&run.folder);
+            let mut another = StdioServer::start(&run.folder);
             another.wait_for_tool("a");
             assert_eq!(another.tools(), tools, "it was not asked again");
         });

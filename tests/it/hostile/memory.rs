@@ -1,16 +1,16 @@
 //! Guests that use all available memory, or whose structure would.
 
 use super::put;
-use crate::support::{Folder, Tiny, hostile};
+use crate::support::{Folder, TinyComponent, hostile};
 
 /// A component with this in its core module, which alone decides whether it is refused.
 fn has(folder: &Folder, core: &str) {
-    put(folder, Tiny::new(&["a"]).core(core).build());
+    put(folder, TinyComponent::new(&["a"]).with_core_items(core).build());
 }
 
 /// A component with this in its core module, whose calls do that.
 fn has_and_does(folder: &Folder, core: &str, body: &str) {
-    put(folder, Tiny::new(&["a"]).core(core).before_call(body).build());
+    put(folder, TinyComponent::new(&["a"]).with_core_items(core).before_call(body).build());
 }
 
 const OUT_OF_MEMORY: &str = "The tool needed more than 128.0 MiB of memory (to allow more, raise limits.memory).";
@@ -27,7 +27,7 @@ cases! {
         => answers("fine");
 
     growing_in_list_tools: ListTools, "grows its memory to the limit when it lists its tools, and crashes",
-        |folder| put(folder, Tiny::new(&["a"]).core("(memory $big 1)").before_list(
+        |folder| put(folder, TinyComponent::new(&["a"]).with_core_items("(memory $big 1)").before_list(
             "(loop $more (br_if $more (i32.ne (memory.grow $big (i32.const 16)) (i32.const -1)))) unreachable").build())
         => refused("listing its tools failed: it needed more than 128.0 MiB of memory");
 
@@ -73,7 +73,7 @@ cases! {
         => refused("it has 100 tables, but the server's ceiling is 16");
 
     many_instances: Load, "consists of 500 core instances",
-        |folder| put(folder, Tiny::new(&["a"]).imports(
+        |folder| put(folder, TinyComponent::new(&["a"]).with_imports(
             &format!("(core module $m) {}", "(core instance (instantiate $m))".repeat(500))).build())
         => refused("it has 502 core instances, but the server's ceiling is 40 (to allow more, raise ceilings.instances)");
 

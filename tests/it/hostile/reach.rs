@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use super::put;
 use super::run::Run;
 use super::wasi::{HTTP, NAMES, calls};
-use crate::support::{Folder, Tiny, hostile};
+use crate::support::{Folder, TinyComponent, hostile};
 
 /// A mount of the folder `data/`, beside which there is a `secret`.
 fn with_data(folder: &Folder) {
-    std::fs::create_dir_all(folder.beside("data")).unwrap();
-    std::fs::write(folder.beside("secret"), "hush").unwrap();
-    std::os::unix::fs::symlink("../secret", folder.beside("data/link")).unwrap();
+    std::fs::create_dir_all(folder.sibling_path("data")).unwrap();
+    std::fs::write(folder.sibling_path("secret"), "hush").unwrap();
+    std::os::unix::fs::symlink("../secret", folder.sibling_path("data/link")).unwrap();
     put(folder, hostile());
 }
 
@@ -28,7 +28,7 @@ fn looks_a_name_up(folder: &Folder) {
     let body = "(i64.store (i32.const 32) (i64.const 0x782e747365742e61))
         (call $resolve (call $network) (i32.const 32) (i32.const 8) (i32.const 8))
         (if (i32.eqz (i32.load8_u (i32.const 8))) (then unreachable))";
-    put(folder, calls(NAMES, &functions, body).answer("denied").build());
+    put(folder, calls(NAMES, &functions, body).with_text("denied").build());
 }
 
 /// Sends a request, and does not wait for the response.
@@ -47,12 +47,12 @@ fn sends_a_request(folder: &Folder) {
         (i32.store8 (i32.const 72) (i32.const 0x2f))
         (drop (call $path (local.get $r) (i32.const 1) (i32.const 72) (i32.const 1)))
         (call $send (local.get $r) (i32.const 0) (i32.const 0) (i32.const 8))";
-    put(folder, calls(HTTP, &functions, body).answer("sent").build());
+    put(folder, calls(HTTP, &functions, body).with_text("sent").build());
 }
 
 /// The refusal of a component with this import.
 fn imports(folder: &Folder, text: &str) {
-    put(folder, Tiny::new(&["a"]).imports(text).build());
+    put(folder, TinyComponent::new(&["a"]).with_imports(text).build());
 }
 
 cases! {
@@ -78,7 +78,7 @@ cases! {
     writing_by_a_link: HostCall, "writes outside its mounted folder through a link", with_data
         => tool("write_file", r#"{"path": "/data/link", "text": "mine"}"#) => grant(MOUNT)
         => fails("denied", "Operation not permitted (os error 63)\nThe path /data/link leads out of /data, the folder that this tool may use.")
-        => also(|run| assert_eq!(std::fs::read_to_string(run.folder.beside("secret")).unwrap(), "hush"));
+        => also(|run| assert_eq!(std::fs::read_to_string(run.folder.sibling_path("secret")).unwrap(), "hush"));
 
     tcp: HostCall, "opens a TCP connection", |folder| put(folder, hostile()) => tool("connect", "{}")
         => answers("Permission denied (os error 2)");
@@ -93,7 +93,7 @@ cases! {
     forged_lines: HostCall, "writes forged responses and notifications to standard output",
         |folder| put(folder, hostile()) => tool("forge_stdout", "{}") => answers("done")
         => also(|run| {
-            assert!(run.server.notifications_so_far("forged").is_empty());
+            assert!(run.server.take_notifications("forged").is_empty());
         });
 
     another_hosts_import: Load, "imports an unknown interface",

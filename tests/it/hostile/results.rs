@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use super::{lists_at, put};
-use crate::support::{Folder, Tiny, hostile};
+use crate::support::{Folder, TinyComponent, hostile};
 
 /// A component whose result is at 16, with one text block at 64 whose text is at 1024. These words are then written to
 /// these addresses.
 fn returns(folder: &Folder, words: &[(u32, u32)]) {
-    put(folder, Tiny::new(&["a"]).before_call(&format!("{} (return (i32.const 16))", stores(words))).build());
+    put(folder, TinyComponent::new(&["a"]).before_call(&format!("{} (return (i32.const 16))", stores(words))).build());
 }
 
 fn stores(words: &[(u32, u32)]) -> String {
@@ -21,7 +21,7 @@ fn stores(words: &[(u32, u32)]) -> String {
 
 /// A component that returns an invalid pointer.
 fn returns_pointer(folder: &Folder, pointer: i64) {
-    put(folder, Tiny::new(&["a"]).before_call(&format!("(return (i32.const {pointer}))")).build());
+    put(folder, TinyComponent::new(&["a"]).before_call(&format!("(return (i32.const {pointer}))")).build());
 }
 
 /// A component whose allocator does this when it receives the arguments.
@@ -29,7 +29,7 @@ fn allocates(folder: &Folder, body: &str) {
     let core = format!("(func (export \"bad\") (param i32 i32 i32 i32) (result i32) {body})");
     put(
         folder,
-        Tiny::new(&["a"]).core(&core).edited(&[
+        TinyComponent::new(&["a"]).with_core_items(&core).build_edited(&[
             ("(func $call (param", "(alias core export $main \"bad\" (core func $bad)) (func $call (param"),
             (
                 "(canon lift (core func $main-call) (memory $memory) (realloc $realloc))",
@@ -40,7 +40,7 @@ fn allocates(folder: &Folder, body: &str) {
 }
 
 fn structured(folder: &Folder, json: &str) {
-    put(folder, Tiny::new(&["a"]).structured(json).build());
+    put(folder, TinyComponent::new(&["a"]).with_structured(json).build());
 }
 
 /// A component whose call returns a list of this many empty lists as structured content, and nothing else.
@@ -68,7 +68,7 @@ fn objects(folder: &Folder, objects: usize) {
 fn structured_at(folder: &Folder, code: &str, length: usize) {
     put(
         folder,
-        Tiny::new(&["a"])
+        TinyComponent::new(&["a"])
             .before_call(&format!(
                 "(local $at i32) (drop (memory.grow (i32.const 250))) {code}
                  (i32.store (i32.const 28) (i32.const 1)) (i32.store (i32.const 32) (i32.const 65536))
@@ -135,12 +135,12 @@ cases! {
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
     fifty_megabytes: Call, "returns a text of 50 MB",
-        |folder| put(folder, Tiny::new(&["a"]).before_call(&format!(
+        |folder| put(folder, TinyComponent::new(&["a"]).before_call(&format!(
             "(drop (memory.grow (i32.const 800))) {} (return (i32.const 16))", stores(&[(76, 50_000_000)]))).build())
         => fails("output", "The tool passed more than 16.0 MiB to the host in one call (to allow more, raise limits.transfer).");
 
     a_million_blocks: Call, "returns a million content blocks",
-        |folder| put(folder, Tiny::new(&["a"]).before_call(&format!(
+        |folder| put(folder, TinyComponent::new(&["a"]).before_call(&format!(
             "(drop (memory.grow (i32.const 2000))) {} (return (i32.const 16))",
             stores(&[(20, 65_536), (24, 1_000_000)]))).build())
         => grant("[limits]\nmemory = \"256MiB\"")
@@ -206,7 +206,7 @@ cases! {
             between 0.0 and 1.0.");
 
     text_that_acts: Call, "returns text with terminal escapes and bidirectional overrides",
-        |folder| put(folder, Tiny::new(&["a"]).answer("\u{1b}[31mre\u{202e}d\u{1b}]0;title\u{7}\u{0}!").build())
+        |folder| put(folder, TinyComponent::new(&["a"]).with_text("\u{1b}[31mre\u{202e}d\u{1b}]0;title\u{7}\u{0}!").build())
         => answers("red!");
 
     a_broken_promise: Call, "returns structured content that does not match its output schema", |folder| put(folder, hostile())

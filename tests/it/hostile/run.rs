@@ -8,7 +8,10 @@ use toolbay_model::Limits;
 
 use super::{Case, Expected, book};
 use crate::memory::{resident, status};
-use crate::support::{DEADLINE, Folder, Server, Tiny, Tool, Toolbay, failure, made_async, text};
+use crate::support::{
+    DEADLINE, Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand, error_kind_and_text, made_async,
+    result_text,
+};
 
 /// How much the server may grow during a call beyond the call's memory, in KiB.
 const PEAK: u64 = 32 << 10;
@@ -22,7 +25,7 @@ const WARM_UP: usize = 20;
 
 /// A server with a case in its folder.
 pub(crate) struct Run {
-    pub(crate) server: Server,
+    pub(crate) server: StdioServer,
     pub(crate) folder: Folder,
     /// The tool's result.
     pub(crate) result: Value,
@@ -47,15 +50,15 @@ pub(super) fn run_with_async(case: &Case) {
 
 /// Runs a case in a folder with a plugin that is called before and afterwards. Returns how long it took.
 fn run_in(folder: Folder, case: &Case) -> (Duration, Run) {
-    fs::write(folder.beside("toolbay.toml"), case.config).unwrap();
+    fs::write(folder.sibling_path("toolbay.toml"), case.config).unwrap();
     // By default, the allocator keeps freed memory for later. This limits how much.
-    let mut command = Toolbay::new(&folder).args(["serve"]).env("MALLOC_TRIM_THRESHOLD_", "65536");
+    let mut command = ToolbayCommand::new(&folder).args(["serve"]).env("MALLOC_TRIM_THRESHOLD_", "65536");
     if case.grant.contains("read-write") {
         // The grant comes when the server has confined itself.
-        fs::create_dir(folder.beside("data")).unwrap();
-        command = command.env("TOOLBAY_SERVER_CONFINE_FOLDERS", folder.beside("data").to_str().unwrap());
+        fs::create_dir(folder.sibling_path("data")).unwrap();
+        command = command.env("TOOLBAY_SERVER_CONFINE_FOLDERS", folder.sibling_path("data").to_str().unwrap());
     }
-    let mut server = Server::run(command).initialized("2025-11-25");
+    let mut server = StdioServer::run(command).with_handshake("2025-11-25");
     server.wait_for_tool("echo");
     for _ in 0..WARM_UP {
         bystander_answers(&mut server);
@@ -75,7 +78,7 @@ fn run_in(folder: Folder, case: &Case) -> (Duration, Run) {
             let said = said.split_once(": ").unwrap_or_else(|| panic!("{line}")).1;
             assert!(fits(why, said.trim_end()), "noted: {line:?}\nexpected: {why:?}");
             // Files that were added later are loaded, and nothing else was logged.
-            run.folder.put("later.wasm", Tiny::new(&["later"]).build());
+            run.folder.put("later.wasm", TinyComponent::new(&["later"]).build());
             run.server.wait_until_listed(&["echo", "later"]);
             assert_eq!(run.server.log.text().matches("hostile").count(), 1, "{}", run.server.log.text());
         }
@@ -84,17 +87,20 @@ fn run_in(folder: Folder, case: &Case) -> (Duration, Run) {
             let said = line.split_once("WARN refused: ").unwrap_or_else(|| panic!("{line}")).1;
             let said = said.trim_end().strip_suffix(" plugin=\"hostile\"").unwrap_or_else(|| panic!("{line}"));
             assert!(fits(why, said), "refused: {said:?}\nexpected: {why:?}");
-            assert_eq!(run.server.names(), ["echo"]);
+            assert_eq!(run.server.tool_names(), ["echo"]);
         }
         Expected::Fails(kind, words) => {
             let result = call(case, &mut run, &mut before);
-            let (said_kind, said) = failure(&result);
+            let (said_kind, said) = error_kind_and_text(&result);
             assert!(said_kind == kind && fits(words, &said), "{said_kind}: {said:?}\nexpected: {kind}: {words:?}");
             run.result = result;
         }
         Expected::Answers(words) => {
             let result = call(case, &mut run, &mut before);
-            assert!(result.get("isError").is_none() && fits(words, &text(&result)), "{result}\nexpected: {words:?}");
+            assert!(
+                result.get("isError").is_none() && fits(words, &result_text(&result)),
+                "{result}\nexpected: {words:?}"
+            );
             run.result = result;
         }
     }
@@ -114,9 +120,9 @@ fn call(case: &Case, run: &mut Run, before: &mut u64) -> Value {
     *before = resident(run.server.pid());
     let arguments = serde_json::from_str(case.arguments).unwrap();
     forget_peak(&run.server);
-    let id = run.server.begin(case.tool, arguments);
+    let id = run.server.start_call(case.tool, arguments);
     let mut pings = Vec::new();
-    let result = run.server.finish_with_pings(id, |took| pings.push(took));
+    let result = run.server.finish_call_with_pings(id, |took| pings.push(took));
     pings.sort_unstable();
     run.ping = pings[(pings.len() * 99).div_ceil(100) - 1];
     assert!(run.ping < PING, "of {} pings during the call, one in a hundred took {:?}", pings.len(), run.ping);
@@ -135,22 +141,22 @@ fn memory_limit(case: &Case) -> u64 {
 }
 
 /// Has the kernel measure the peak of resident memory anew (proc(5), `clear_refs`).
-fn forget_peak(server: &Server) {
+fn forget_peak(server: &StdioServer) {
     fs::write(format!("/proc/{}/clear_refs", server.pid()), "5").unwrap();
 }
 
 /// The most memory that the server held since then, in KiB: with pages of files, which are few.
-fn peak(server: &Server) -> u64 {
+fn peak(server: &StdioServer) -> u64 {
     status(server.pid(), "VmHWM:") - status(server.pid(), "RssFile:")
 }
 
-pub(super) fn bystander_answers(server: &mut Server) {
+pub(super) fn bystander_answers(server: &mut StdioServer) {
     let arguments = serde_json::json!({"n": 7, "text": "hello"});
     assert_eq!(server.text("echo", arguments.clone()), arguments.to_string());
 }
 
 /// The allocator and the pool return memory after a while; calls make this happen sooner.
-fn shrinks_to(server: &mut Server, most: u64) {
+fn shrinks_to(server: &mut StdioServer, most: u64) {
     let began = Instant::now();
     while resident(server.pid()) > most {
         bystander_answers(server);
@@ -158,7 +164,7 @@ fn shrinks_to(server: &mut Server, most: u64) {
     }
 }
 
-/// Whether `text` is `pattern`, where `…` stands for anything.
+/// Whether `result_text` is `pattern`, where `…` stands for anything.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('…');
     let Some(mut rest) = parts.next().and_then(|start| text.strip_prefix(start)) else { return false };
@@ -176,7 +182,7 @@ fn fits(pattern: &str, text: &str) -> bool {
 /// A plugin that returns its arguments.
 fn echo() -> Vec<u8> {
     // A result with one text block, written by hand.
-    Tiny::new(&["echo"])
+    TinyComponent::new(&["echo"])
         .before_call(
             "(i32.store (i32.const 20) (i32.const 64)) (i32.store (i32.const 24) (i32.const 1))
              (i32.store (i32.const 68) (i32.const 1)) (i32.store (i32.const 72) (local.get $arguments))
@@ -188,13 +194,14 @@ fn echo() -> Vec<u8> {
 #[test]
 fn repeated_attacks_use_no_more_memory_than_the_first_ones() {
     let folder = Folder::with("bystander.wasm", echo());
-    let mut server = Server::configured(&folder, "");
+    let mut server = StdioServer::start_with_config(&folder, "");
     server.wait_for_tool("echo");
     let mut attack = |from: usize, to: usize| {
         for n in from..to {
             // Each has its own digest and megabytes of code, and is refused.
             let input = format!(r#"{{"type":"object","description":"{}"}}"#, "x".repeat(2_000_000 + n));
-            folder.put("hostile.wasm", Tiny::of(vec![Tool { input, ..Tool::new("a") }]).build());
+            folder
+                .put("hostile.wasm", TinyComponent::with_tools(vec![TinyTool { input, ..TinyTool::new("a") }]).build());
             server.log.wait_for_count(
                 "refused: its schemas are larger than 1.0 MiB in total (to allow more, raise describe.schemas)",
                 n + 1,

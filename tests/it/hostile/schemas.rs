@@ -4,16 +4,16 @@ use std::fmt::Write as _;
 
 use super::put;
 use crate::checks::{letters, trees};
-use crate::support::{Folder, Tiny, Tool};
+use crate::support::{Folder, TinyComponent, TinyTool};
 
 fn input(folder: &Folder, schema: &str) {
-    put(folder, Tiny::of(vec![Tool { input: schema.into(), ..Tool::new("a") }]).build());
+    put(folder, TinyComponent::with_tools(vec![TinyTool { input: schema.into(), ..TinyTool::new("a") }]).build());
 }
 
 /// A component that returns a value that takes long to check against its own schema.
 fn output(folder: &Folder, schema: &str, structured: &str) {
-    let tool = Tool { output: Some(schema.into()), ..Tool::new("a") };
-    put(folder, Tiny::of(vec![tool]).structured(structured).build());
+    let tool = TinyTool { output: Some(schema.into()), ..TinyTool::new("a") };
+    put(folder, TinyComponent::with_tools(vec![tool]).with_structured(structured).build());
 }
 
 /// Forty levels, each of which contains the next one twice: 2^40 ways to fail.

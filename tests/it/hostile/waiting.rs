@@ -123,9 +123,9 @@ cases! {
     progress_that_is_no_number: HostCall, "reports progress of NaN, of infinity, and in decreasing order",
         |folder| put(folder, hostile()) => tool("progress_zigzag", "{}") => answers("")
         => also(|run| {
-            let id = run.server.begin_with_progress("progress_zigzag", serde_json::json!({}));
-            run.server.finish(id);
-            let said = run.server.notifications_so_far("notifications/progress");
+            let id = run.server.start_call_with_progress("progress_zigzag", serde_json::json!({}));
+            run.server.finish_call(id);
+            let said = run.server.take_notifications("notifications/progress");
             let said: Vec<f64> = said.iter().map(|params| params["progress"].as_f64().unwrap()).collect();
             assert_eq!(said, [1.0, 3.0, 4.0]);
         });

@@ -2,21 +2,21 @@
 
 use std::fmt::Write as _;
 
-use crate::support::Tiny;
+use crate::support::TinyComponent;
 
 /// A component whose calls do `body`, which may call what is in `functions`:
 /// the name of a core function that `interfaces` lowers, and its core type.
-pub(crate) fn calls(interfaces: &str, functions: &[(&str, &str)], body: &str) -> Tiny {
+pub(crate) fn calls(interfaces: &str, functions: &[(&str, &str)], body: &str) -> TinyComponent {
     plain(interfaces, functions, body).before_call("(call $run)")
 }
 
 /// The same, for what asks the component for its tools.
-pub(super) fn lists(interfaces: &str, functions: &[(&str, &str)], body: &str) -> Tiny {
+pub(super) fn lists(interfaces: &str, functions: &[(&str, &str)], body: &str) -> TinyComponent {
     plain(interfaces, functions, body).before_list("(call $run)")
 }
 
 /// The body is in a module of its own, which has all that it calls.
-fn plain(interfaces: &str, functions: &[(&str, &str)], body: &str) -> Tiny {
+fn plain(interfaces: &str, functions: &[(&str, &str)], body: &str) -> TinyComponent {
     let (mut imported, mut given) = (String::new(), String::new());
     for (name, ty) in functions {
         let _ = write!(imported, "(import \"host\" \"{name}\" (func ${name} {ty}))");
@@ -29,7 +29,7 @@ fn plain(interfaces: &str, functions: &[(&str, &str)], body: &str) -> Tiny {
           (with "libc" (instance $libc)) (with "host" (instance {given}))))
         (alias core export $with-host "run" (core func $import))"#
     );
-    Tiny::new(&["a"]).imports(&imports).core(r#"(import "host" "import" (func $run))"#)
+    TinyComponent::new(&["a"]).with_imports(&imports).with_core_items(r#"(import "host" "import" (func $run))"#)
 }
 
 /// `wasi:clocks/monotonic-clock`: `$now`.

@@ -6,7 +6,7 @@ use jsonwebtoken::jwk::{Jwk, JwkSet};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, get_current_timestamp};
 use serde_json::{Value, json};
 
-use crate::support::{Folder, HttpServer, Response, Tiny, Toolbay, initialize};
+use crate::support::{Folder, HttpResponse, HttpServer, TinyComponent, ToolbayCommand, initialize};
 
 /// Keys for P-256, of nobody.
 pub(crate) const KEY: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgHm6kX/fmM+/SbGElAswma9bGdeabeRCnV4Y3roCEhv6hRANCAARGwXQ7MruX77NPMJAAiKvru/gbSGPrfAgd3oSrdJqO4QiROosuTP6GDAsCgczI3T0fGt1eXcJOf4KcMZEmqRgu";
@@ -16,16 +16,16 @@ pub(super) const RESOURCE: &str = "https://tools.example.com/mcp";
 pub(super) const ISSUER: &str = "https://auth.example.com";
 
 pub(crate) fn plugins() -> Folder {
-    Folder::with("a.wasm", Tiny::new(&["time.now", "time.zone", "secret"]).build())
+    Folder::with("a.wasm", TinyComponent::new(&["time.now", "time.zone", "secret"]).build())
 }
 
 /// Makes a token with the command that people use: the token, and the lines of the configuration.
 pub(crate) fn token(name: &str, tools: &str) -> (String, String) {
-    let outcome = Toolbay::new(&Folder::new()).args(["token", name]).run();
+    let outcome = ToolbayCommand::new(&Folder::new()).args(["token", name]).run();
     assert_eq!(outcome.code, 0, "{outcome}");
     let token = outcome.stderr.split_whitespace().find(|word| word.starts_with("toolbay_")).unwrap();
-    assert!(!outcome.raw.contains(token), "the token in the configuration");
-    (token.to_owned(), format!("{}{tools}\n", outcome.raw))
+    assert!(!outcome.raw_stdout.contains(token), "the token in the configuration");
+    (token.to_owned(), format!("{}{tools}\n", outcome.raw_stdout))
 }
 
 pub(crate) fn bearer(token: &str) -> String {
@@ -33,7 +33,7 @@ pub(crate) fn bearer(token: &str) -> String {
 }
 
 /// Refused without a word about what there is.
-pub(super) fn refused(response: Response) -> (u16, String) {
+pub(super) fn refused(response: HttpResponse) -> (u16, String) {
     let (status, challenge) = (response.status, response.header("www-authenticate").unwrap_or_default().to_owned());
     let said = response.text();
     assert!(!said.contains("time.") && !said.contains("secret"), "{said}");
@@ -48,32 +48,33 @@ pub(super) fn names(listed: &Value) -> Vec<&str> {
 fn a_token_allows_its_tools() {
     let (full, all) = token("full", "");
     let (partial, some) = token("partial", "tools = [\"time.*\"]");
-    let server = HttpServer::configured(&plugins(), &format!("log = \"trace\"\n{all}{some}")).ready();
-    let with =
-        |token: &str, method: &str, params: Value| server.modern(method, params, &[("Authorization", &bearer(token))]);
-    let listed = with(&full, "tools/list", json!({})).answer();
+    let server = HttpServer::start_with_config(&plugins(), &format!("log = \"trace\"\n{all}{some}")).wait_until_ready();
+    let with = |token: &str, method: &str, params: Value| {
+        server.post_stateless(method, params, &[("Authorization", &bearer(token))])
+    };
+    let listed = with(&full, "tools/list", json!({})).response_message();
     assert_eq!(names(&listed["result"]), ["secret", "time.now", "time.zone"]);
     // A cache must not give it to others, who see less.
     assert_eq!(listed["result"]["cacheScope"], "private");
-    let discovered = with(&full, "server/discover", json!({})).answer();
+    let discovered = with(&full, "server/discover", json!({})).response_message();
     assert_eq!(discovered["result"]["cacheScope"], "private");
-    let listed = with(&partial, "tools/list", json!({})).answer();
+    let listed = with(&partial, "tools/list", json!({})).response_message();
     assert_eq!(names(&listed["result"]), ["time.now", "time.zone"]);
     assert_eq!(listed["result"]["cacheScope"], "private");
-    assert!(with(&full, "tools/call", json!({"name": "secret"})).answer().get("result").is_some());
-    assert!(with(&partial, "tools/call", json!({"name": "time.now"})).answer().get("result").is_some());
+    assert!(with(&full, "tools/call", json!({"name": "secret"})).response_message().get("result").is_some());
+    assert!(with(&partial, "tools/call", json!({"name": "time.now"})).response_message().get("result").is_some());
     // Tools that the token does not allow do not exist for its owner.
-    let hidden = with(&partial, "tools/call", json!({"name": "secret"})).answer();
-    let nowhere = with(&partial, "tools/call", json!({"name": "nowhere"})).answer();
+    let hidden = with(&partial, "tools/call", json!({"name": "secret"})).response_message();
+    let nowhere = with(&partial, "tools/call", json!({"name": "nowhere"})).response_message();
     assert_eq!(hidden["error"], json!({"code": -32602, "message": "Unknown tool: secret"}));
     assert_eq!(nowhere["error"], json!({"code": -32602, "message": "Unknown tool: nowhere"}));
 
     // Also in a session, which belongs to the token that started it.
-    let session = server.session_with("2025-11-25", &[("Authorization", &bearer(&partial))]);
+    let session = server.start_session_with_headers("2025-11-25", &[("Authorization", &bearer(&partial))]);
     let id = ("Mcp-Session-Id", session.id.as_str());
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
     let full_bearer = bearer(&full);
-    assert_eq!(session.names(), ["time.now", "time.zone"]);
+    assert_eq!(session.tool_names(), ["time.now", "time.zone"]);
     assert_eq!(server.post(&[id, ("Authorization", &full_bearer)], list.as_bytes()).status, 404);
     assert_eq!(server.request("DELETE", "/mcp", &[id, ("Authorization", &full_bearer)], b"").status, 404);
     assert_eq!(server.post(&[id], list.as_bytes()).status, 401);
@@ -86,8 +87,8 @@ fn a_token_allows_its_tools() {
 #[test]
 fn without_a_valid_token_nothing_is_revealed() {
     let (_, config) = token("full", "");
-    let server = HttpServer::configured(&plugins(), &format!("log = \"trace\"\n{config}")).ready();
-    let list = |headers: &[(&str, &str)]| refused(server.modern("tools/list", json!({}), headers));
+    let server = HttpServer::start_with_config(&plugins(), &format!("log = \"trace\"\n{config}")).wait_until_ready();
+    let list = |headers: &[(&str, &str)]| refused(server.post_stateless("tools/list", json!({}), headers));
     assert_eq!(list(&[]), (401, "Bearer realm=\"toolbay\"".into()));
     for wrong in ["Bearer wrong", "bearer toolbay_wrong", "Bearer \u{1}"] {
         let (status, challenge) = list(&[("Authorization", wrong)]);
@@ -112,14 +113,14 @@ fn without_a_valid_token_nothing_is_revealed() {
 #[test]
 fn an_address_that_is_not_loopback_requires_tokens() {
     let folder = Folder::new();
-    let outcome = Toolbay::new(&folder).args(["serve", "--http", "0.0.0.0:0"]).run();
+    let outcome = ToolbayCommand::new(&folder).args(["serve", "--http", "0.0.0.0:0"]).run();
     assert_eq!(outcome.code, 64, "{outcome}");
     assert_eq!(
         outcome.stderr,
         "toolbay: 0.0.0.0:0 is reachable from other machines: set up tokens (http.tokens or http.oauth), or set http.anonymous = true\n"
     );
-    std::fs::write(folder.beside("toolbay.toml"), "[http]\nanonymous = true").unwrap();
-    drop(HttpServer::run(Toolbay::new(&folder).args(["serve", "--http", "0.0.0.0:0"])));
+    std::fs::write(folder.sibling_path("toolbay.toml"), "[http]\nanonymous = true").unwrap();
+    drop(HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", "0.0.0.0:0"])));
 }
 
 pub(super) fn key(text: &str) -> EncodingKey {
@@ -164,28 +165,28 @@ pub(crate) fn resource_with(folder: &Folder, more: &str) -> HttpServer {
 
 /// The same with more settings of `[http.oauth]`.
 fn resource_set(folder: &Folder, more: &str, set: &str) -> HttpServer {
-    std::fs::write(folder.beside("keys.json"), jwks(&[("one", KEY)])).unwrap();
+    std::fs::write(folder.sibling_path("keys.json"), jwks(&[("one", KEY)])).unwrap();
     let config = format!(
         "log = \"trace\"\n{more}\n[http.oauth]\nresource = \"{RESOURCE}\"\nauthorization_servers = [\"{ISSUER}\"]\n\
          jwks = \"keys.json\"\nscopes = [\"mcp\"]\n{set}\n[http.oauth.tools]\ntime = [\"time.*\"]\nadmin = [\"*\"]"
     );
-    HttpServer::configured(folder, &config).ready()
+    HttpServer::start_with_config(folder, &config).wait_until_ready()
 }
 
 #[test]
 fn a_token_of_the_authorization_server_allows_the_tools_of_its_scopes() {
     let server = resource();
-    let list = |token: &str| server.modern("tools/list", json!({}), &[("Authorization", &bearer(token))]);
+    let list = |token: &str| server.post_stateless("tools/list", json!({}), &[("Authorization", &bearer(token))]);
     let holds = jwt("one", KEY, json!({}));
     for _ in 0..2 {
-        let listed = list(&holds).answer();
+        let listed = list(&holds).response_message();
         assert_eq!(names(&listed["result"]), ["time.now", "time.zone"]);
         assert_eq!(listed["result"]["cacheScope"], "private");
     }
-    let admin = list(&jwt("one", KEY, json!({"scope": null, "scp": ["mcp", "admin"]}))).answer();
+    let admin = list(&jwt("one", KEY, json!({"scope": null, "scp": ["mcp", "admin"]}))).response_message();
     assert_eq!(admin["result"]["cacheScope"], "private");
     assert_eq!(names(&admin["result"]), ["secret", "time.now", "time.zone"]);
-    assert!(names(&list(&jwt("one", KEY, json!({"scope": "mcp"}))).answer()["result"]).is_empty());
+    assert!(names(&list(&jwt("one", KEY, json!({"scope": "mcp"}))).response_message()["result"]).is_empty());
     let one_audience = json!({"aud": RESOURCE});
     assert_eq!(list(&jwt("one", KEY, one_audience)).status, 200);
     let log = server.log.text();
@@ -195,7 +196,8 @@ fn a_token_of_the_authorization_server_allows_the_tools_of_its_scopes() {
 #[test]
 fn an_invalid_token_is_rejected_with_the_reason() {
     let server = resource();
-    let list = |token: &str| refused(server.modern("tools/list", json!({}), &[("Authorization", &bearer(token))]));
+    let list =
+        |token: &str| refused(server.post_stateless("tools/list", json!({}), &[("Authorization", &bearer(token))]));
     let now = get_current_timestamp();
     let metadata = "resource_metadata=\"https://tools.example.com/.well-known/oauth-protected-resource/mcp\"";
     for (token, why) in [
@@ -227,7 +229,7 @@ fn an_invalid_token_is_rejected_with_the_reason() {
     let (status, challenge) = list(&jwt("one", KEY, json!({"scope": "time"})));
     assert_eq!(status, 403);
     assert!(challenge.contains("error=\"insufficient_scope\"") && challenge.contains("scope=\"mcp\""), "{challenge}");
-    let (status, challenge) = refused(server.modern("tools/list", json!({}), &[]));
+    let (status, challenge) = refused(server.post_stateless("tools/list", json!({}), &[]));
     assert!(status == 401 && challenge.contains(metadata) && !challenge.contains("error="), "{challenge}");
     assert!(challenge.contains("scope=\"admin mcp time\""), "every scope that means something: {challenge}");
 }
@@ -236,19 +238,19 @@ fn an_invalid_token_is_rejected_with_the_reason() {
 fn a_tool_of_another_scope_asks_for_it_if_the_operator_wants_that() {
     let token = jwt("one", KEY, json!({}));
     let call = |server: &HttpServer, tool: &str| {
-        server.modern("tools/call", json!({"name": tool}), &[("Authorization", &bearer(&token))])
+        server.post_stateless("tools/call", json!({"name": tool}), &[("Authorization", &bearer(&token))])
     };
     let quiet = resource();
-    assert_eq!(call(&quiet, "secret").answer()["error"]["code"], -32602, "nobody learns that it exists");
+    assert_eq!(call(&quiet, "secret").response_message()["error"]["code"], -32602, "nobody learns that it exists");
     let server = resource_set(&plugins(), "", "step_up = true");
     let (status, challenge) = refused(call(&server, "secret"));
     assert_eq!(status, 403);
     assert!(challenge.contains("error=\"insufficient_scope\""), "{challenge}");
     assert!(challenge.contains("scope=\"admin mcp\"") && challenge.contains("resource_metadata="), "{challenge}");
     // The same in a session.
-    let session = server.session_with("2025-11-25", &[("Authorization", &bearer(&token))]);
-    assert_eq!(session.ask("tools/call", json!({"name": "secret"})).status, 403);
-    assert_eq!(call(&server, "nothing").answer()["error"]["code"], -32602, "what does not exist");
+    let session = server.start_session_with_headers("2025-11-25", &[("Authorization", &bearer(&token))]);
+    assert_eq!(session.request("tools/call", json!({"name": "secret"})).status, 403);
+    assert_eq!(call(&server, "nothing").response_message()["error"]["code"], -32602, "what does not exist");
     assert_eq!(call(&server, "time.now").status, 200);
 }
 
@@ -292,13 +294,13 @@ fn unreadable_keys_prevent_the_start() {
     let config = format!(
         "[http.oauth]\nresource = \"{RESOURCE}\"\nauthorization_servers = [\"{ISSUER}\"]\njwks = \"keys.json\""
     );
-    std::fs::write(folder.beside("toolbay.toml"), config).unwrap();
+    std::fs::write(folder.sibling_path("toolbay.toml"), config).unwrap();
     for (keys, why) in [(None, "cannot read "), (Some("{"), "is not a JWK set"), (Some("{\"keys\":[]}"), "has no keys")]
     {
         if let Some(keys) = keys {
-            std::fs::write(folder.beside("keys.json"), keys).unwrap();
+            std::fs::write(folder.sibling_path("keys.json"), keys).unwrap();
         }
-        let outcome = Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).run();
+        let outcome = ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).run();
         assert_ne!(outcome.code, 0);
         assert!(outcome.stderr.contains(why), "{outcome}");
     }

@@ -6,21 +6,21 @@ use std::net::{Shutdown, TcpStream};
 use serde_json::{Value, json};
 
 use super::neighbour;
-use crate::support::{DEADLINE, Folder, HttpServer, Response, Tiny, Tool, hostile, text};
+use crate::support::{DEADLINE, Folder, HttpResponse, HttpServer, TinyComponent, TinyTool, hostile, result_text};
 
 /// Opens a stream that stays open.
-fn subscribe(server: &HttpServer) -> Response {
-    let mut stream = server.modern("subscriptions/listen", json!({"notifications": {}}), &[]);
-    assert_eq!(stream.next().unwrap()["method"], "notifications/subscriptions/acknowledged");
+fn subscribe(server: &HttpServer) -> HttpResponse {
+    let mut stream = server.post_stateless("subscriptions/listen", json!({"notifications": {}}), &[]);
+    assert_eq!(stream.next_message().unwrap()["method"], "notifications/subscriptions/acknowledged");
     stream
 }
 
 #[test]
 fn a_client_that_reads_nothing_loses_its_connection() {
-    let tool = Tool { description: Some("x".repeat(100_000)), ..Tool::new("a") };
-    let folder = Folder::with("a.wasm", Tiny::of(vec![tool]).build());
+    let tool = TinyTool { description: Some("x".repeat(100_000)), ..TinyTool::new("a") };
+    let folder = Folder::with("a.wasm", TinyComponent::with_tools(vec![tool]).build());
     let config = "[http]\nconnections = 1\nwrite_timeout = \"300ms\"";
-    let server = HttpServer::configured(&folder, config).ready();
+    let server = HttpServer::start_with_config(&folder, config).wait_until_ready();
     let mut stream = neighbour::connect(&server, true);
     let list = neighbour::stateless("tools/list", json!({}));
     // The server stops reading when nobody takes its responses, and then ends the connection.
@@ -30,7 +30,7 @@ fn a_client_that_reads_nothing_loses_its_connection() {
         }
     };
     assert!(matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset), "{error}");
-    assert_eq!(server.modern("tools/list", json!({}), &[]).status, 200, "its place is free");
+    assert_eq!(server.post_stateless("tools/list", json!({}), &[]).status, 200, "its place is free");
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_call_whose_stream_nobody_reads_is_cancelled() {
         .put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"\nlog = \"1GiB\"");
     let config =
         "log = \"error,toolbay_mcp::http=info\"\n[ceilings]\nlog = \"1GiB\"\n[http]\nwrite_timeout = \"300ms\"";
-    let server = HttpServer::configured(&folder, config).ready();
+    let server = HttpServer::start_with_config(&folder, config).wait_until_ready();
     let mut stream = neighbour::connect(&server, true);
     let level = json!({"io.modelcontextprotocol/logLevel": "debug"});
     let call = json!({"name": "log_flood", "arguments": {"n": 1_000_000_000}, "_meta": level});
@@ -49,12 +49,12 @@ fn a_call_whose_stream_nobody_reads_is_cancelled() {
     let mut begun = [0; 12];
     stream.read_exact(&mut begun).unwrap();
     assert_eq!(&begun, b"HTTP/1.1 200");
-    assert_eq!(text(&server.result("tools/call", json!({"name": "count"}))), "1");
+    assert_eq!(result_text(&server.result("tools/call", json!({"name": "count"}))), "1");
 }
 
 #[test]
 fn probes_are_answered_when_every_place_is_taken() {
-    let server = HttpServer::configured(&Folder::new(), "[http]\nconnections = 2").ready();
+    let server = HttpServer::start_with_config(&Folder::new(), "[http]\nconnections = 2").wait_until_ready();
     let streams = [(); 2].map(|()| subscribe(&server));
     // Many that never send a request, and one that waits for a place.
     let half_open: Vec<TcpStream> = (0..200).map(|_| neighbour::connect(&server, true)).collect();
@@ -62,19 +62,19 @@ fn probes_are_answered_when_every_place_is_taken() {
         assert_eq!(server.get(path, &[]).status, 200, "{path}");
         assert_eq!(neighbour::ask(&server, format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes()).status, 200);
     }
-    let refused = server.modern("tools/list", json!({}), &[]);
+    let refused = server.post_stateless("tools/list", json!({}), &[]);
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("5")));
     drop((half_open, streams));
-    while server.modern("tools/list", json!({}), &[]).status != 200 {}
+    while server.post_stateless("tools/list", json!({}), &[]).status != 200 {}
 }
 
 #[test]
 fn one_address_leaves_places_to_the_others() {
-    let server = HttpServer::configured(&Folder::new(), "[http]\nconnections = 10\naddress_connections = 2");
+    let server = HttpServer::start_with_config(&Folder::new(), "[http]\nconnections = 10\naddress_connections = 2");
     let streams = [(); 2].map(|()| subscribe(&server));
     let list = neighbour::stateless("tools/list", json!({}));
     assert_eq!(neighbour::ask(&server, &list).status, 200);
-    assert_eq!(server.modern("tools/list", json!({}), &[]).status, 503);
+    assert_eq!(server.post_stateless("tools/list", json!({}), &[]).status, 503);
     assert_eq!(neighbour::ask(&server, &list).status, 200);
     drop(streams);
 }
@@ -83,45 +83,45 @@ fn one_address_leaves_places_to_the_others() {
 fn one_caller_leaves_requests_to_the_others() {
     let ((ada, first), (bob, second)) = (super::auth::token("ada", ""), super::auth::token("bob", ""));
     let config = format!("[http]\ncaller_requests = 2\n{first}{second}");
-    let server = HttpServer::configured(&Folder::new(), &config);
+    let server = HttpServer::start_with_config(&Folder::new(), &config);
     let [ada, bob] = [ada, bob].map(|token| super::auth::bearer(&token));
     let listen = || {
         let of_ada = [("Authorization", ada.as_str())];
-        server.modern("subscriptions/listen", json!({"notifications": {}}), &of_ada)
+        server.post_stateless("subscriptions/listen", json!({"notifications": {}}), &of_ada)
     };
     let mut streams = [(); 2].map(|()| listen());
     for stream in &mut streams {
-        stream.next().unwrap();
+        stream.next_message().unwrap();
     }
     let refused = listen();
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("5")));
     let said = refused.json()["error"]["message"].as_str().unwrap().to_owned();
     assert!(said.contains("raise http.caller_requests"), "{said}");
-    assert_eq!(server.modern("tools/list", json!({}), &[("Authorization", &bob)]).status, 200);
+    assert_eq!(server.post_stateless("tools/list", json!({}), &[("Authorization", &bob)]).status, 200);
     // A stream that has ended leaves room.
     let [first, _second] = streams;
-    first.hang_up();
+    first.close();
     while listen().status != 200 {}
 }
 
 #[test]
 fn a_client_that_closed_its_side_gets_its_answer() {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("hostile.toml", folder.gate());
-    let server = HttpServer::start(&folder).ready();
+    folder.put("hostile.toml", folder.create_gate());
+    let server = HttpServer::start(&folder).wait_until_ready();
     let send = |method: &str, params: Value| {
         let mut stream = neighbour::connect(&server, true);
         stream.write_all(&neighbour::stateless(method, params)).unwrap();
         stream.shutdown(Shutdown::Write).unwrap();
-        Response::read(stream)
+        HttpResponse::read(stream)
     };
     let listed = send("tools/list", json!({}));
     assert_eq!(listed.status, 200);
-    assert!(listed.answer()["result"]["tools"].is_array());
+    assert!(listed.response_message()["result"]["tools"].is_array());
     let waiting = send("tools/call", json!({"name": "wait_for_gate"}));
     assert_eq!(waiting.status, 200);
     folder.open_gate();
-    assert!(text(&waiting.answer()["result"]).starts_with("build-marker"));
+    assert!(result_text(&waiting.response_message()["result"]).starts_with("build-marker"));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_target_with_a_host_is_checked_like_the_header() {
         ("http://localhost@evil.example/mcp", 403),
         ("http://localhost.evil.example/mcp", 403),
     ] {
-        let response = server.raw(request.replace("POST /mcp ", &format!("POST {target} ")));
+        let response = server.send_raw(request.replace("POST /mcp ", &format!("POST {target} ")));
         assert_eq!(response.status, status, "{target}");
     }
 }
@@ -147,7 +147,7 @@ fn a_head_is_short() {
     let mut stream = neighbour::connect(&server, true);
     let begun = format!("GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: {}", "x".repeat(100_000));
     drop(stream.write_all(begun.as_bytes()));
-    assert_eq!(Response::read(stream).status, 431);
+    assert_eq!(HttpResponse::read(stream).status, 431);
     assert_eq!(server.get("/healthz", &[]).status, 200);
 }
 
@@ -155,7 +155,8 @@ fn a_head_is_short() {
 fn bodies_that_never_end_take_no_room_of_others() {
     // 16 MiB for one address, and four times that in all.
     let config = "[server]\nrequests = \"64MiB\"\n[http]\nidle = \"6s\"";
-    let server = HttpServer::configured(&Folder::with("a.wasm", Tiny::new(&["a"]).build()), config).ready();
+    let server = HttpServer::start_with_config(&Folder::with("a.wasm", TinyComponent::new(&["a"]).build()), config)
+        .wait_until_ready();
     let before = resident(&server);
     let long = json!({"x": "x".repeat(3 << 20)});
     let body = neighbour::stateless("tools/list", long);
@@ -171,7 +172,7 @@ fn bodies_that_never_end_take_no_room_of_others() {
     assert!(refused >= 20 && late >= 2 && refused + late == statuses.len(), "{statuses:?}");
     let peak = peak(&server);
     assert!(peak < before + (64 << 10), "from {before} to {peak} KiB");
-    assert_eq!(server.raw(&body).status, 200);
+    assert_eq!(server.send_raw(&body).status, 200);
 }
 
 fn count(statuses: &[u16], status: u16) -> usize {

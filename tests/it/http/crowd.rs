@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, HttpServer, LIST_CHANGED, Tiny, hostile, text};
+use crate::support::{Folder, HttpServer, LIST_CHANGED, TinyComponent, hostile, result_text};
 
 /// The number of subscribers. Each is a connection.
 const SUBSCRIBERS: usize = 500;
@@ -18,16 +18,17 @@ const KEEP_ALIVE: Duration = Duration::from_secs(1);
 
 #[test]
 fn five_hundred_subscribers_are_notified_and_delay_no_reload() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
-    let server = HttpServer::configured(&folder, "[http]\nkeep_alive = \"1s\"\ncaller_requests = 1000").ready();
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    let server = HttpServer::start_with_config(&folder, "[http]\nkeep_alive = \"1s\"\ncaller_requests = 1000")
+        .wait_until_ready();
     let alone = storm(&server, "alone");
-    let sessions: Vec<_> = (0..SUBSCRIBERS / 2).map(|_| server.session("2025-11-25")).collect();
+    let sessions: Vec<_> = (0..SUBSCRIBERS / 2).map(|_| server.start_session("2025-11-25")).collect();
     let params = || json!({"notifications": {"toolsListChanged": true}});
     let opened = Instant::now();
-    let mut streams: Vec<_> = sessions.iter().map(crate::support::HttpSession::stream).collect();
+    let mut streams: Vec<_> = sessions.iter().map(crate::support::HttpSession::open_stream).collect();
     streams.extend((0..SUBSCRIBERS / 2).map(|_| {
-        let mut stream = server.modern("subscriptions/listen", params(), &[]);
-        assert_eq!(stream.next().unwrap()["method"], "notifications/subscriptions/acknowledged");
+        let mut stream = server.post_stateless("subscriptions/listen", params(), &[]);
+        assert_eq!(stream.next_message().unwrap()["method"], "notifications/subscriptions/acknowledged");
         stream
     }));
     // Nobody reads while the plugins are reloaded: a reload waits for no subscriber.
@@ -38,14 +39,14 @@ fn five_hundred_subscribers_are_notified_and_delay_no_reload() {
     for (n, stream) in streams.iter_mut().enumerate() {
         let (mut told, mut quiet) = (0, 0);
         while quiet <= comments {
-            let (kind, _) = stream.event().unwrap_or_else(|| panic!("stream {n} ended"));
+            let (kind, _) = stream.next_event().unwrap_or_else(|| panic!("stream {n} ended"));
             *if kind.is_empty() { &mut quiet } else { &mut told } += 1;
         }
         assert!((1..=u64::from(RELOADS)).contains(&told), "stream {n} was told {told} times");
     }
     reload(&server, "last");
     for (n, stream) in streams.iter_mut().enumerate() {
-        assert_eq!(stream.next().unwrap_or_else(|| panic!("stream {n} ended"))["method"], LIST_CHANGED);
+        assert_eq!(stream.next_message().unwrap_or_else(|| panic!("stream {n} ended"))["method"], LIST_CHANGED);
     }
 }
 
@@ -59,7 +60,7 @@ fn storm(server: &HttpServer, name: &str) -> Duration {
 /// Adds a plugin whose only tool is `name`, and returns how long it took until it was listed.
 fn reload(server: &HttpServer, name: &str) -> Duration {
     let begun = Instant::now();
-    server.folder().put("storm.wasm", Tiny::new(&[name]).build());
+    server.folder().put("storm.wasm", TinyComponent::new(&[name]).build());
     while !listed(server).iter().any(|listed| listed == name) {}
     begun.elapsed()
 }
@@ -72,13 +73,13 @@ fn listed(server: &HttpServer) -> Vec<String> {
 #[test]
 fn many_callers_are_all_answered_once() {
     let rates = "[rate_limit]\ncalls = 10_000\nper = \"1m\"\n[client_rate_limit]\ncalls = 10_000\nper = \"1m\"";
-    let server = HttpServer::configured(&Folder::with("hostile.wasm", hostile()), rates).ready();
+    let server = HttpServer::start_with_config(&Folder::with("hostile.wasm", hostile()), rates).wait_until_ready();
     let answered = AtomicUsize::new(0);
     std::thread::scope(|threads| {
         for caller in 0..64 {
             let (server, answered) = (&server, &answered);
             threads.spawn(move || {
-                let session = (caller % 2 == 0).then(|| server.session("2025-11-25"));
+                let session = (caller % 2 == 0).then(|| server.start_session("2025-11-25"));
                 for n in 0..20 {
                     let said = format!("{caller} {n}");
                     let call = json!({"name": "echo", "arguments": {"text": said}});
@@ -86,7 +87,7 @@ fn many_callers_are_all_answered_once() {
                         Some(session) => session.result("tools/call", call),
                         None => server.result("tools/call", call),
                     };
-                    assert_eq!(text(&result), said);
+                    assert_eq!(result_text(&result), said);
                     answered.fetch_add(1, Ordering::Relaxed);
                 }
             });
@@ -97,14 +98,14 @@ fn many_callers_are_all_answered_once() {
 
 #[test]
 fn connections_beyond_the_limit_wait_for_their_turn() {
-    let server = HttpServer::configured(&Folder::new(), "[http]\nconnections = 2\nkeep_alive = \"100ms\"");
+    let server = HttpServer::start_with_config(&Folder::new(), "[http]\nconnections = 2\nkeep_alive = \"100ms\"");
     let params = json!({"notifications": {}});
-    let first = server.modern("subscriptions/listen", params.clone(), &[]);
-    let second = server.modern("subscriptions/listen", params, &[]);
+    let first = server.post_stateless("subscriptions/listen", params.clone(), &[]);
+    let second = server.post_stateless("subscriptions/listen", params, &[]);
     std::thread::scope(|threads| {
-        let third = threads.spawn(|| server.modern("tools/list", json!({}), &[]).status);
-        first.hang_up();
+        let third = threads.spawn(|| server.post_stateless("tools/list", json!({}), &[]).status);
+        first.close();
         assert_eq!(third.join().unwrap(), 200);
     });
-    second.hang_up();
+    second.close();
 }

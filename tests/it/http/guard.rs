@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use crate::support::{Folder, HttpServer, Tiny};
+use crate::support::{Folder, HttpServer, TinyComponent};
 
 fn status(server: &HttpServer, headers: &[(&str, &str)]) -> u16 {
-    let response = server.modern("tools/list", json!({}), headers);
+    let response = server.post_stateless("tools/list", json!({}), headers);
     let status = response.status;
     if status != 200 {
         let said = response.text();
@@ -16,10 +16,10 @@ fn status(server: &HttpServer, headers: &[(&str, &str)]) -> u16 {
 
 #[test]
 fn hosts_and_origins_are_checked_always() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["the-tool"]).build());
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["the-tool"]).build());
     let config = "[http]\nanonymous = true\nhosts = [\"tools.example.com\"]\norigins = [\"https://app.example.com\"]";
     for config in ["", config] {
-        let server = HttpServer::configured(&folder, config).ready();
+        let server = HttpServer::start_with_config(&folder, config).wait_until_ready();
         let own = !config.is_empty();
         let port = server.address.port();
         for (host, allowed) in [
@@ -61,7 +61,7 @@ fn hosts_and_origins_are_checked_always() {
 
 #[test]
 fn every_address_of_the_server_is_guarded() {
-    let server = HttpServer::configured(&Folder::new(), "[http]\nsse = true");
+    let server = HttpServer::start_with_config(&Folder::new(), "[http]\nsse = true");
     for (method, path) in [
         ("POST", "/mcp"),
         ("GET", "/mcp"),
@@ -78,7 +78,7 @@ fn every_address_of_the_server_is_guarded() {
 
 #[test]
 fn allowed_pages_get_cors_headers() {
-    let server = HttpServer::configured(&Folder::new(), "[http]\norigins = [\"https://app.example.com\"]");
+    let server = HttpServer::start_with_config(&Folder::new(), "[http]\norigins = [\"https://app.example.com\"]");
     let asked = [
         ("Origin", "https://app.example.com"),
         ("Access-Control-Request-Method", "POST"),
@@ -88,8 +88,8 @@ fn allowed_pages_get_cors_headers() {
     assert_eq!(response.status, 200);
     assert_eq!(response.header("access-control-allow-origin"), Some("https://app.example.com"));
     assert!(response.header("access-control-allow-headers").unwrap().contains("mcp-param-region"));
-    let response = server.modern("tools/list", json!({}), &asked[..1]);
+    let response = server.post_stateless("tools/list", json!({}), &asked[..1]);
     assert_eq!(response.header("access-control-allow-origin"), Some("https://app.example.com"));
     assert!(response.header("access-control-expose-headers").unwrap().contains("mcp-session-id"));
-    assert_eq!(server.modern("tools/list", json!({}), &[]).header("access-control-allow-origin"), None);
+    assert_eq!(server.post_stateless("tools/list", json!({}), &[]).header("access-control-allow-origin"), None);
 }

@@ -4,17 +4,17 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
-use crate::support::{Folder, HttpServer, MODERN, Response, Tiny, Tool, modern};
+use crate::support::{Folder, HttpResponse, HttpServer, MODERN, TinyComponent, TinyTool, modern};
 
-fn code(response: Response) -> (u16, Value) {
+fn code(response: HttpResponse) -> (u16, Value) {
     let status = response.status;
     (status, response.json()["error"]["code"].clone())
 }
 
 #[test]
 fn method_name_and_version_must_be_those_of_the_body() {
-    let server = HttpServer::start(&Folder::with("a.wasm", Tiny::new(&["a"]).build())).ready();
-    let call = |headers: &[(&str, &str)]| code(server.modern("tools/call", json!({"name": "a"}), headers));
+    let server = HttpServer::start(&Folder::with("a.wasm", TinyComponent::new(&["a"]).build())).wait_until_ready();
+    let call = |headers: &[(&str, &str)]| code(server.post_stateless("tools/call", json!({"name": "a"}), headers));
     let encoded = format!("=?base64?{}?=", BASE64.encode("a"));
     for fine in [&[][..], &[("mcp-name", "a")], &[("MCP-NAME", &encoded)], &[("Mcp-Method", "tools/call")]] {
         assert_eq!(call(fine), (200, Value::Null), "{fine:?}");
@@ -36,11 +36,12 @@ fn method_name_and_version_must_be_those_of_the_body() {
         assert_eq!(call(headers), (400, json!(-32020)), "{headers:?}");
     }
     // The headers of a call of an unknown tool are checked as well.
-    let unknown = |headers: &[(&str, &str)]| code(server.modern("tools/call", json!({"name": "nobody"}), headers));
+    let unknown =
+        |headers: &[(&str, &str)]| code(server.post_stateless("tools/call", json!({"name": "nobody"}), headers));
     assert_eq!(unknown(&[]), (200, json!(-32602)));
     assert_eq!(unknown(&[("Mcp-Name", "a")]), (400, json!(-32020)));
     // The error has the id of the request.
-    let response = server.modern("tools/call", json!({"name": "a"}), &[("Mcp-Name", "b")]).json();
+    let response = server.post_stateless("tools/call", json!({"name": "a"}), &[("Mcp-Name", "b")]).json();
     assert_eq!(response["id"], 1);
     assert_eq!(response["error"]["message"], "Header mismatch: Mcp-Name is \"b\", but the body has \"a\"");
 }
@@ -54,21 +55,22 @@ fn a_notification_needs_no_more_than_its_version() {
 }
 
 /// A tool whose arguments `region`, `at.n` and `dry` are repeated in headers.
-fn mirrored() -> Tool {
+fn mirrored() -> TinyTool {
     let schema = json!({"type": "object", "properties": {
         "region": {"type": "string", "x-mcp-header": "Region"},
         "at": {"type": "object", "properties": {"n": {"type": "integer", "x-mcp-header": "N"}}},
         "dry": {"type": "boolean", "x-mcp-header": "Dry-Run"},
         "plain": {"type": "string"}
     }});
-    Tool { input: schema.to_string(), ..Tool::new("mirrored") }
+    TinyTool { input: schema.to_string(), ..TinyTool::new("mirrored") }
 }
 
 #[test]
 fn arguments_in_headers_must_be_those_of_the_body() {
-    let server = HttpServer::start(&Folder::with("a.wasm", Tiny::of(vec![mirrored()]).build())).ready();
+    let server = HttpServer::start(&Folder::with("a.wasm", TinyComponent::with_tools(vec![mirrored()]).build()))
+        .wait_until_ready();
     let call = |arguments: Value, headers: &[(&str, &str)]| {
-        code(server.modern("tools/call", json!({"name": "mirrored", "arguments": arguments}), headers))
+        code(server.post_stateless("tools/call", json!({"name": "mirrored", "arguments": arguments}), headers))
     };
     let encoded = |text: &str| format!("=?base64?{}?=", BASE64.encode(text));
     let greeting = encoded("Hello, 世界");
@@ -141,18 +143,20 @@ fn arguments_in_headers_must_be_those_of_the_body() {
         assert!(!exact(body, header), "{body} {header}");
     }
     // Sessions know nothing of it.
-    let called =
-        server.session("2025-11-25").result("tools/call", json!({"name": "mirrored", "arguments": {"region": "eu"}}));
+    let called = server
+        .start_session("2025-11-25")
+        .result("tools/call", json!({"name": "mirrored", "arguments": {"region": "eu"}}));
     assert!(called.get("isError").is_none(), "{called}");
 }
 
 #[test]
 fn a_long_argument_is_compared_and_not_quoted() {
-    let server = HttpServer::start(&Folder::with("a.wasm", Tiny::of(vec![mirrored()]).build())).ready();
+    let server = HttpServer::start(&Folder::with("a.wasm", TinyComponent::with_tools(vec![mirrored()]).build()))
+        .wait_until_ready();
     let call = |plain: usize, region: &str, header: &str| {
         let arguments = json!({"plain": "x".repeat(plain), "region": region});
         let params = json!({"name": "mirrored", "arguments": arguments});
-        server.modern("tools/call", params, &[("Mcp-Param-Region", header)])
+        server.post_stateless("tools/call", params, &[("Mcp-Param-Region", header)])
     };
     assert_eq!(code(call(500_000, "eu", "eu")), (200, Value::Null));
     assert_eq!(code(call(500_000, "eu", "us")), (400, json!(-32020)));
@@ -163,10 +167,10 @@ fn a_long_argument_is_compared_and_not_quoted() {
 
 #[test]
 fn a_tool_that_clients_would_omit_is_refused() {
-    let tool = Tool { input: mirrored().input.replace("\"integer\"", "\"number\""), ..mirrored() };
-    let folder = Folder::with("bad.wasm", Tiny::of(vec![tool]).build());
-    folder.put("good.wasm", Tiny::new(&["good"]).build());
-    let server = HttpServer::start(&folder).ready();
+    let tool = TinyTool { input: mirrored().input.replace("\"integer\"", "\"number\""), ..mirrored() };
+    let folder = Folder::with("bad.wasm", TinyComponent::with_tools(vec![tool]).build());
+    folder.put("good.wasm", TinyComponent::new(&["good"]).build());
+    let server = HttpServer::start(&folder).wait_until_ready();
     let line = server.log.wait_for("refused");
     assert!(line.contains("x-mcp-header \"N\" must be on a property of type string, integer or boolean"), "{line}");
     let listed = server.result("tools/list", json!({}));

@@ -4,11 +4,13 @@ use serde_json::json;
 
 use super::connections::{peak, resident};
 use super::neighbour;
-use crate::support::{Folder, HttpServer, LIST_CHANGED, Tiny, failure, hostile, initialize, text};
+use crate::support::{
+    Folder, HttpServer, LIST_CHANGED, TinyComponent, error_kind_and_text, hostile, initialize, result_text,
+};
 
 #[test]
 fn what_initialize_sends_is_not_kept() {
-    let server = HttpServer::start(&Folder::with("a.wasm", Tiny::new(&["a"]).build())).ready();
+    let server = HttpServer::start(&Folder::with("a.wasm", TinyComponent::new(&["a"]).build())).wait_until_ready();
     let before = resident(&server);
     let mut hello = initialize("2025-11-25");
     // What is a member of a few bytes was a map of hundreds.
@@ -34,8 +36,8 @@ fn what_initialize_sends_is_not_kept() {
 
 #[test]
 fn values_that_would_take_much_memory_are_not_parsed() {
-    let server = HttpServer::start(&Folder::with("hostile.wasm", hostile())).ready();
-    assert_eq!(text(&server.result("tools/call", json!({"name": "echo", "arguments": {"text": "a"}}))), "a");
+    let server = HttpServer::start(&Folder::with("hostile.wasm", hostile())).wait_until_ready();
+    assert_eq!(result_text(&server.result("tools/call", json!({"name": "echo", "arguments": {"text": "a"}}))), "a");
     let before = resident(&server);
     for values in ["{\"\":0},".repeat(500_000), "[0],".repeat(1_000_000), "0,".repeat(2_000_000)] {
         let body = neighbour::stateless("tools/call", json!({"name": "echo", "arguments": {"text": "a", "x": [7]}}));
@@ -44,7 +46,7 @@ fn values_that_would_take_much_memory_are_not_parsed() {
         let body = body.replace("[7]", &format!("[{values}7]"));
         let length = head.lines().find(|line| line.starts_with("Content-Length")).unwrap();
         let head = head.replace(length, &format!("Content-Length: {}", body.len()));
-        let response = server.raw(format!("{head}\r\n\r\n{body}"));
+        let response = server.send_raw(format!("{head}\r\n\r\n{body}"));
         assert_eq!(response.status, 400);
         let error = response.json()["error"].take();
         assert_eq!(error["code"], -32600);
@@ -57,7 +59,7 @@ fn values_that_would_take_much_memory_are_not_parsed() {
     let body = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{{"text":{deep}}}}}}}"#
     );
-    let session = server.session("2025-11-25");
+    let session = server.start_session("2025-11-25");
     let response = server.post(&session.headers(), body.as_bytes());
     assert!(matches!(response.json()["error"]["code"].as_i64(), Some(-32600 | -32602)));
 }
@@ -65,14 +67,15 @@ fn values_that_would_take_much_memory_are_not_parsed() {
 #[test]
 fn arguments_that_wait_take_no_room_of_others() {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("hostile.toml", folder.gate());
+    folder.put("hostile.toml", folder.create_gate());
     let config = "[server]\ncalls = 1\nwaiting = 0\nqueue_wait = \"10m\"\nrequests = \"64MiB\"";
-    let server = HttpServer::configured(&folder, config).ready();
+    let server = HttpServer::start_with_config(&folder, config).wait_until_ready();
     let listed = server.result("tools/list", json!({}));
     assert!(listed["tools"].as_array().unwrap().len() > 3);
     // Holds the only slot.
-    let mut first = server.modern("tools/call", json!({"name": "wait_for_gate", "_meta": {"progressToken": 1}}), &[]);
-    assert_eq!(first.next().unwrap()["method"], "notifications/progress");
+    let mut first =
+        server.post_stateless("tools/call", json!({"name": "wait_for_gate", "_meta": {"progressToken": 1}}), &[]);
+    assert_eq!(first.next_message().unwrap()["method"], "notifications/progress");
     // Each takes about 12 of the 16 MiB that one caller may have.
     let call = json!({"name": "echo", "arguments": {"text": "a", "x": vec![0; 100_000]}});
     std::thread::scope(|threads| {
@@ -86,14 +89,15 @@ fn arguments_that_wait_take_no_room_of_others() {
         let small = json!({"name": "echo", "arguments": {"text": "a"}});
         let small = threads.spawn(|| server.result("tools/call", small));
         let far = json!({"name": "echo", "arguments": {"text": "a", "x": vec![0; 100_000]}});
-        let far = threads.spawn(|| neighbour::ask(&server, &neighbour::stateless("tools/call", far)).answer());
+        let far =
+            threads.spawn(|| neighbour::ask(&server, &neighbour::stateless("tools/call", far)).response_message());
         folder.open_gate();
         let results = [waiting.join().unwrap(), other.join().unwrap()];
-        assert_eq!(text(&small.join().unwrap()), "a");
-        assert_eq!(text(&far.join().unwrap()["result"]), "a");
+        assert_eq!(result_text(&small.join().unwrap()), "a");
+        assert_eq!(result_text(&far.join().unwrap()["result"]), "a");
         let busy: Vec<_> = results.iter().filter(|result| result.get("isError").is_some()).collect();
         assert_eq!(busy.len(), 1, "{results:?}");
-        let (kind, said) = failure(busy[0]);
+        let (kind, said) = error_kind_and_text(busy[0]);
         assert_eq!(kind, "busy");
         assert!(said.contains("16.0 MiB") && said.contains("server.requests"), "{said}");
         assert!(busy[0]["_meta"]["dev.toolbay/retry-after-ms"].is_u64());
@@ -103,10 +107,10 @@ fn arguments_that_wait_take_no_room_of_others() {
 #[test]
 fn a_caller_that_opens_sessions_replaces_its_own() {
     let config = "[http]\nsessions = 10\ncaller_sessions = 4\naddress_sessions = 10";
-    let server = HttpServer::configured(&Folder::new(), config);
-    let quiet = server.session("2025-11-25");
+    let server = HttpServer::start_with_config(&Folder::new(), config);
+    let quiet = server.start_session("2025-11-25");
     let opened: Vec<String> = (0..50).map(|_| neighbour::session(&server).unwrap()).collect();
-    assert_eq!(quiet.ask("ping", json!({})).status, 200);
+    assert_eq!(quiet.request("ping", json!({})).status, 200);
     let open = opened.iter().filter(|id| neighbour::ping(&server, id) == 200).count();
     assert_eq!(open, 4);
     assert_eq!(neighbour::ping(&server, opened.last().unwrap()), 200, "the newest is one of them");
@@ -116,35 +120,35 @@ fn a_caller_that_opens_sessions_replaces_its_own() {
 fn callers_of_one_address_share_its_sessions_evenly() {
     let ((ada, first), (bob, second)) = (super::auth::token("ada", ""), super::auth::token("bob", ""));
     let config = format!("[http]\nsessions = 100\ncaller_sessions = 4\naddress_sessions = 4\n{first}{second}");
-    let server = HttpServer::configured(&Folder::new(), &config);
+    let server = HttpServer::start_with_config(&Folder::new(), &config);
     let [ada, bob] = [ada, bob].map(|token| super::auth::bearer(&token));
     let (ada, bob) = ([("Authorization", ada.as_str())], [("Authorization", bob.as_str())]);
-    let [_one, _two, _three, last] = [(); 4].map(|()| server.session_with("2025-11-25", &bob));
+    let [_one, _two, _three, last] = [(); 4].map(|()| server.start_session_with_headers("2025-11-25", &bob));
     // One that has none takes from the one that has most; the latter only from itself.
-    let own = server.session_with("2025-11-25", &ada);
-    let more: Vec<_> = (0..20).map(|_| server.session_with("2025-11-25", &bob)).collect();
-    assert_eq!(own.ask("ping", json!({})).status, 200);
-    assert_eq!(last.ask("ping", json!({})).status, 404);
-    assert_eq!(more.iter().filter(|session| session.ask("ping", json!({})).status == 200).count(), 3);
+    let own = server.start_session_with_headers("2025-11-25", &ada);
+    let more: Vec<_> = (0..20).map(|_| server.start_session_with_headers("2025-11-25", &bob)).collect();
+    assert_eq!(own.request("ping", json!({})).status, 200);
+    assert_eq!(last.request("ping", json!({})).status, 404);
+    assert_eq!(more.iter().filter(|session| session.request("ping", json!({})).status == 200).count(), 3);
 }
 
 #[test]
 fn a_session_has_few_streams() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
-    let server = HttpServer::configured(&folder, "[http]\nkeep_alive = \"100ms\"").ready();
-    let session = server.session("2025-11-25");
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    let server = HttpServer::start_with_config(&folder, "[http]\nkeep_alive = \"100ms\"").wait_until_ready();
+    let session = server.start_session("2025-11-25");
     let mut streams: Vec<_> = (0..6)
         .map(|_| {
-            let mut stream = session.stream();
-            assert_eq!(stream.event(), Some((String::new(), String::new())), "it is open");
+            let mut stream = session.open_stream();
+            assert_eq!(stream.next_event(), Some((String::new(), String::new())), "it is open");
             stream
         })
         .collect();
     let mut newest = streams.split_off(2);
     for mut oldest in streams {
-        while oldest.event().is_some() {}
+        while oldest.next_event().is_some() {}
     }
-    folder.put("b.wasm", Tiny::new(&["b"]).build());
-    assert_eq!(newest[3].next().unwrap()["method"], LIST_CHANGED);
-    assert_eq!(newest[0].event(), Some((String::new(), String::new())), "it is still open");
+    folder.put("b.wasm", TinyComponent::new(&["b"]).build());
+    assert_eq!(newest[3].next_message().unwrap()["method"], LIST_CHANGED);
+    assert_eq!(newest[0].next_event(), Some((String::new(), String::new())), "it is still open");
 }

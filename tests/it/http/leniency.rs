@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, HttpServer, MODERN, hostile, modern, text};
+use crate::support::{Folder, HttpServer, MODERN, hostile, modern, result_text};
 
 fn server() -> HttpServer {
-    HttpServer::start(&Folder::with("hostile.wasm", hostile())).ready()
+    HttpServer::start(&Folder::with("hostile.wasm", hostile())).wait_until_ready()
 }
 
 #[test]
@@ -51,10 +51,11 @@ fn a_client_without_streams_gets_json_where_nothing_else_must_be_sent() {
     let json = [("Accept", "application/json")];
     let meta = json!({"progressToken": "p", "io.modelcontextprotocol/logLevel": "info"});
     let params = json!({"name": "progress", "arguments": {"n": 3}, "_meta": meta});
-    let response = server.modern("tools/call", params, &json);
+    let response = server.post_stateless("tools/call", params, &json);
     assert_eq!((response.status, response.header("content-type")), (200, Some("application/json")));
-    assert_eq!(text(&response.json()["result"]), "3 steps");
-    let listening = server.modern("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}), &json);
+    assert_eq!(result_text(&response.json()["result"]), "3 steps");
+    let listening =
+        server.post_stateless("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}), &json);
     assert_eq!(listening.status, 406);
     assert!(listening.json()["error"]["message"].as_str().unwrap().contains("text/event-stream"));
 }
@@ -62,7 +63,7 @@ fn a_client_without_streams_gets_json_where_nothing_else_must_be_sent() {
 #[test]
 fn what_a_body_or_a_header_cannot_be_has_a_status_of_its_own() {
     let server = server();
-    let status = |headers: &[(&str, &str)]| server.modern("tools/list", json!({}), headers).status;
+    let status = |headers: &[(&str, &str)]| server.post_stateless("tools/list", json!({}), headers).status;
     assert_eq!(status(&[("Content-Encoding", "identity")]), 200);
     for coding in ["gzip", "br", "identity, gzip"] {
         assert_eq!(status(&[("Content-Encoding", coding)]), 415, "{coding}");
@@ -71,7 +72,7 @@ fn what_a_body_or_a_header_cannot_be_has_a_status_of_its_own() {
     let version = ("MCP-Protocol-Version", MODERN);
     let method = ("Mcp-Method", "tools/list");
     assert_eq!(server.post(&[version, method, ("MCP-Protocol-Version", "2025-11-25")], list.as_bytes()).status, 400);
-    let session = server.session("2025-11-25");
+    let session = server.start_session("2025-11-25");
     let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let id = ("Mcp-Session-Id", session.id.as_str());
     assert_eq!(server.post(&[id, id], ping).status, 200, "the same twice");
@@ -85,8 +86,8 @@ fn what_a_body_or_a_header_cannot_be_has_a_status_of_its_own() {
 #[test]
 fn members_that_are_null_or_an_empty_list_are_absent() {
     let server = server();
-    let session = server.session("2025-11-25");
-    let post = |text: String| server.post(&session.headers(), text.as_bytes()).answer();
+    let session = server.start_session("2025-11-25");
+    let post = |text: String| server.post(&session.headers(), text.as_bytes()).response_message();
     for params in ["null", "[]", "[ ]", r#"{"_meta": null}"#, r#"{"cursor": null}"#] {
         let answer = post(format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{params}}}"#));
         assert!(answer["result"]["tools"].is_array(), "{params}: {answer}");
@@ -103,7 +104,7 @@ fn members_that_are_null_or_an_empty_list_are_absent() {
     for capabilities in ["null", "[]"] {
         let params = format!(r#"{{"protocolVersion":"2025-11-25","capabilities":{capabilities},"clientInfo":null}}"#);
         let hello = format!("\u{feff}{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{params}}}");
-        let answer: Value = server.post(&[], hello.as_bytes()).answer();
+        let answer: Value = server.post(&[], hello.as_bytes()).response_message();
         assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
     }
 }
@@ -111,7 +112,7 @@ fn members_that_are_null_or_an_empty_list_are_absent() {
 #[test]
 fn arguments_that_cannot_be_read_are_the_tools_error_and_named() {
     let server = server();
-    let session = server.session("2025-11-25");
+    let session = server.start_session("2025-11-25");
     let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
     for (arguments, pointer) in [
         (r#"{"text": "a\ud800b"}"#.to_owned(), "/text"),
@@ -121,12 +122,12 @@ fn arguments_that_cannot_be_read_are_the_tools_error_and_named() {
     ] {
         let params = format!(r#"{{"name":"echo","arguments":{arguments}}}"#);
         let message = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
-        let answer = server.post(&session.headers(), message.as_bytes()).answer();
+        let answer = server.post(&session.headers(), message.as_bytes()).response_message();
         assert_eq!(answer["result"]["isError"], true, "{answer}");
         assert_eq!(answer["result"]["_meta"]["dev.toolbay/error"], "invalid-arguments", "{answer}");
-        assert!(text(&answer["result"]).contains(&format!("\n{pointer}: ")), "{answer}");
+        assert!(result_text(&answer["result"]).contains(&format!("\n{pointer}: ")), "{answer}");
         // What cannot be called at all stays unknown.
-        let unknown = server.post(&session.headers(), message.replace("echo", "nothing").as_bytes()).answer();
+        let unknown = server.post(&session.headers(), message.replace("echo", "nothing").as_bytes()).response_message();
         assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
     }
 }
@@ -134,7 +135,7 @@ fn arguments_that_cannot_be_read_are_the_tools_error_and_named() {
 #[test]
 fn meta_is_an_object_in_every_method() {
     let server = server();
-    let session = server.session("2025-11-25");
+    let session = server.start_session("2025-11-25");
     let methods = [
         ("tools/list", json!({})),
         ("prompts/list", json!({})),
@@ -154,7 +155,7 @@ fn meta_is_an_object_in_every_method() {
             (json!(false), false),
         ] {
             params["_meta"] = meta.clone();
-            let answer = session.ask(method, params.clone()).answer();
+            let answer = session.request(method, params.clone()).response_message();
             assert_eq!(answer.get("result").is_some(), is_read, "{method} {meta}: {answer}");
             assert_eq!(answer["error"]["code"] == -32602, !is_read, "{method} {meta}: {answer}");
         }
@@ -191,7 +192,11 @@ fn an_error_that_belongs_to_no_request_has_an_id_only_where_that_can_be_null() {
 
 #[test]
 fn a_stream_begins_with_a_byte() {
-    let server = HttpServer::configured(&Folder::new(), "[http]\nkeep_alive = \"1h\"").ready();
+    let server = HttpServer::start_with_config(&Folder::new(), "[http]\nkeep_alive = \"1h\"").wait_until_ready();
     // Nothing has happened that it could tell of.
-    assert_eq!(server.session("2025-11-25").stream().event(), Some((String::new(), String::new())), "a comment");
+    assert_eq!(
+        server.start_session("2025-11-25").open_stream().next_event(),
+        Some((String::new(), String::new())),
+        "a comment"
+    );
 }

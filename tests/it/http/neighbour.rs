@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use serde_json::Value;
 use tokio::net::TcpSocket;
 
-use crate::support::{DEADLINE, HttpServer, Response, initialize, modern};
+use crate::support::{DEADLINE, HttpResponse, HttpServer, initialize, modern};
 
 /// The address. Every address that begins with 127 belongs to this machine.
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
@@ -44,10 +44,10 @@ pub(super) fn stateless(method: &str, params: Value) -> Vec<u8> {
 }
 
 /// Sends a request from there and reads the head of the response.
-pub(super) fn ask(server: &HttpServer, request: &[u8]) -> Response {
+pub(super) fn ask(server: &HttpServer, request: &[u8]) -> HttpResponse {
     let mut stream = connect(server, false);
     stream.write_all(request).unwrap();
-    Response::read(stream)
+    HttpResponse::read(stream)
 }
 
 /// Begins a session from there; its id, if there is one.

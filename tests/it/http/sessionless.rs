@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, HttpServer, Response, hostile, initialize, text};
+use crate::support::{Folder, HttpResponse, HttpServer, hostile, initialize, result_text};
 
 /// Two servers of the same folder.
 fn servers() -> [HttpServer; 2] {
     let folder = Folder::with("hostile.wasm", hostile());
-    [(); 2].map(|()| HttpServer::configured(&folder, "[http]\nsessions = false").ready())
+    [(); 2].map(|()| HttpServer::start_with_config(&folder, "[http]\nsessions = false").wait_until_ready())
 }
 
 fn request(id: u64, method: &str, params: &Value) -> Vec<u8> {
@@ -23,7 +23,7 @@ fn each_request_of_an_older_revision_stands_for_itself() {
         let version: Vec<(&str, &str)> = header.into_iter().map(|date| ("MCP-Protocol-Version", date)).collect();
         let hello = one.post(&[], initialize(revision).to_string().as_bytes());
         assert_eq!(hello.header("mcp-session-id"), None);
-        let hello = hello.answer();
+        let hello = hello.response_message();
         assert_eq!(hello["result"]["protocolVersion"], revision);
         let capabilities = &hello["result"]["capabilities"];
         assert_eq!((&capabilities["tools"], capabilities.get("logging")), (&json!({}), None), "{capabilities}");
@@ -31,18 +31,18 @@ fn each_request_of_an_older_revision_stands_for_itself() {
 
         let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
         assert_eq!(other.post(&version, ready.as_bytes()).status, 202);
-        let listed = one.post(&version, &request(2, "tools/list", &json!({}))).answer();
+        let listed = one.post(&version, &request(2, "tools/list", &json!({}))).response_message();
         assert!(!listed["result"]["tools"].as_array().unwrap().is_empty());
         let call = request(3, "tools/call", &json!({"name": "version", "arguments": {}}));
-        assert_eq!(text(&other.post(&version, &call).answer()["result"]), "build-marker-0001");
+        assert_eq!(result_text(&other.post(&version, &call).response_message()["result"]), "build-marker-0001");
         // A client that has an id from elsewhere keeps it to itself.
         let known = [version.clone(), vec![("Mcp-Session-Id", "of-another-server")]].concat();
-        assert_eq!(text(&one.post(&known, &call).answer()["result"]), "build-marker-0001");
-        assert_eq!(one.post(&version, &request(4, "ping", &json!({}))).answer()["result"], json!({}));
+        assert_eq!(result_text(&one.post(&known, &call).response_message()["result"]), "build-marker-0001");
+        assert_eq!(one.post(&version, &request(4, "ping", &json!({}))).response_message()["result"], json!({}));
         for (method, params) in
             [("logging/setLevel", json!({"level": "debug"})), ("resources/subscribe", json!({"uri": "a:b"}))]
         {
-            let refused = one.post(&version, &request(5, method, &params)).answer();
+            let refused = one.post(&version, &request(5, method, &params)).response_message();
             assert_eq!(refused["error"]["code"], -32601, "{refused}");
             assert!(refused["error"]["message"].as_str().unwrap().contains("http.sessions"), "{refused}");
         }
@@ -54,7 +54,7 @@ fn each_request_of_an_older_revision_stands_for_itself() {
     }
     let unknown =
         one.post(&[("MCP-Protocol-Version", "1999-01-01"), ("Mcp-Session-Id", "x")], &request(1, "ping", &json!({})));
-    assert_eq!((unknown.status, unknown.answer()["error"]["code"].clone()), (400, json!(-32022)));
+    assert_eq!((unknown.status, unknown.response_message()["error"]["code"].clone()), (400, json!(-32022)));
 }
 
 #[test]
@@ -62,15 +62,15 @@ fn a_call_reports_its_progress_and_ends_with_its_client() {
     let folder = Folder::with("hostile.wasm", hostile());
     // The last call starts only when the one before it has really ended.
     folder.put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
-    let server = HttpServer::configured(&folder, "[http]\nsessions = false").ready();
+    let server = HttpServer::start_with_config(&folder, "[http]\nsessions = false").wait_until_ready();
     let call = json!({"name": "progress", "arguments": {"n": 3}, "_meta": {"progressToken": "p"}});
-    let mut response: Response = server.post(&[], &request(1, "tools/call", &call));
-    assert_eq!(response.next().unwrap()["method"], "notifications/progress");
-    assert_eq!(text(&response.answer()["result"]), "3 steps");
+    let mut response: HttpResponse = server.post(&[], &request(1, "tools/call", &call));
+    assert_eq!(response.next_message().unwrap()["method"], "notifications/progress");
+    assert_eq!(result_text(&response.response_message()["result"]), "3 steps");
     let call = json!({"name": "loop_forever", "arguments": {}, "_meta": {"progressToken": "p"}});
     let mut response = server.post(&[], &request(1, "tools/call", &call));
-    assert_eq!(response.next().unwrap()["method"], "notifications/progress");
-    response.hang_up();
+    assert_eq!(response.next_message().unwrap()["method"], "notifications/progress");
+    response.close();
     let count = request(2, "tools/call", &json!({"name": "count"}));
-    assert_eq!(text(&server.post(&[], &count).answer()["result"]), "1");
+    assert_eq!(result_text(&server.post(&[], &count).response_message()["result"]), "1");
 }

@@ -2,25 +2,25 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, HttpServer, LIST_CHANGED, Tiny, hostile, initialize, text};
+use crate::support::{Folder, HttpServer, LIST_CHANGED, TinyComponent, hostile, initialize, result_text};
 
 #[test]
 fn a_session_of_every_revision_lists_calls_and_ends() {
-    let server = HttpServer::start(&Folder::with("hostile.wasm", hostile())).ready();
-    for revision in &server.with_sessions() {
-        let session = server.session(revision);
+    let server = HttpServer::start(&Folder::with("hostile.wasm", hostile())).wait_until_ready();
+    for revision in &server.session_revisions() {
+        let session = server.start_session(revision);
         assert!(session.id.len() >= 32 && session.id.bytes().all(|byte| byte.is_ascii_graphic()), "{}", session.id);
-        assert!(session.names().contains(&"echo".to_owned()));
+        assert!(session.tool_names().contains(&"echo".to_owned()));
         let called = session.result("tools/call", json!({"name": "echo", "arguments": {"text": "hi"}}));
-        assert_eq!((text(&called).as_str(), called.get("resultType")), ("hi", None));
+        assert_eq!((result_text(&called).as_str(), called.get("resultType")), ("hi", None));
         assert_eq!(session.result("ping", json!({})), json!({}));
         assert_eq!(session.result("logging/setLevel", json!({"level": "error"})), json!({}));
-        let unknown = session.ask("no/such", json!({}));
+        let unknown = session.request("no/such", json!({}));
         assert_eq!(unknown.status, 200);
-        assert_eq!(unknown.answer()["error"]["code"], -32601);
+        assert_eq!(unknown.response_message()["error"]["code"], -32601);
         let deleted = server.request("DELETE", "/mcp", &session.headers(), b"");
         assert_eq!(deleted.status, 204, "{revision}");
-        assert_eq!(session.ask("ping", json!({})).status, 404, "{revision}");
+        assert_eq!(session.request("ping", json!({})).status, 404, "{revision}");
     }
 }
 
@@ -31,7 +31,7 @@ fn a_session_is_required_and_must_exist() {
     let post = |headers: &[(&str, &str)]| server.post(headers, ping.as_bytes()).status;
     assert_eq!(post(&[]), 400);
     assert_eq!(post(&[("Mcp-Session-Id", "0123")]), 404);
-    let session = server.session("2025-11-25");
+    let session = server.start_session("2025-11-25");
     let id = ("Mcp-Session-Id", session.id.as_str());
     assert_eq!(post(&[id]), 200, "the version is the session's");
     assert_eq!(post(&[id, ("MCP-Protocol-Version", "2025-11-25")]), 200);
@@ -53,85 +53,86 @@ fn a_session_is_required_and_must_exist() {
 
 #[test]
 fn changes_are_notified_once_on_the_stream_of_the_session() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
-    let server = HttpServer::configured(&folder, "[http]\nkeep_alive = \"100ms\"").ready();
-    let session = server.session("2025-06-18");
-    let mut stream = session.stream();
-    assert_eq!(session.names(), ["a"]);
-    folder.put("b.wasm", Tiny::new(&["b"]).build());
-    let told = stream.next().unwrap();
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    let server = HttpServer::start_with_config(&folder, "[http]\nkeep_alive = \"100ms\"").wait_until_ready();
+    let session = server.start_session("2025-06-18");
+    let mut stream = session.open_stream();
+    assert_eq!(session.tool_names(), ["a"]);
+    folder.put("b.wasm", TinyComponent::new(&["b"]).build());
+    let told = stream.next_message().unwrap();
     assert_eq!(told, json!({"jsonrpc": "2.0", "method": LIST_CHANGED}));
-    assert_eq!(session.names(), ["a", "b"]);
+    assert_eq!(session.tool_names(), ["a", "b"]);
 
     // While no stream is open, the notification waits for one.
-    stream.hang_up();
-    folder.put("c.wasm", Tiny::new(&["c"]).build());
-    while session.names() != ["a", "b", "c"] {}
-    let mut first = session.stream();
-    assert_eq!(first.next().unwrap()["method"], LIST_CHANGED);
+    stream.close();
+    folder.put("c.wasm", TinyComponent::new(&["c"]).build());
+    while session.tool_names() != ["a", "b", "c"] {}
+    let mut first = session.open_stream();
+    assert_eq!(first.next_message().unwrap()["method"], LIST_CHANGED);
 
     // Of two streams, the newer one gets it; the other one only after the newer one was closed.
-    let mut second = session.stream();
-    assert_eq!(second.event(), Some((String::new(), String::new())), "it is open");
-    folder.put("d.wasm", Tiny::new(&["d"]).build());
-    assert_eq!(second.next().unwrap()["method"], LIST_CHANGED);
-    second.hang_up();
-    folder.put("e.wasm", Tiny::new(&["e"]).build());
-    assert_eq!(first.next().unwrap()["method"], LIST_CHANGED);
+    let mut second = session.open_stream();
+    assert_eq!(second.next_event(), Some((String::new(), String::new())), "it is open");
+    folder.put("d.wasm", TinyComponent::new(&["d"]).build());
+    assert_eq!(second.next_message().unwrap()["method"], LIST_CHANGED);
+    second.close();
+    folder.put("e.wasm", TinyComponent::new(&["e"]).build());
+    assert_eq!(first.next_message().unwrap()["method"], LIST_CHANGED);
 }
 
 #[test]
 fn nothing_comes_before_the_client_is_ready() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
-    let server = HttpServer::configured(&folder, "[http]\nkeep_alive = \"100ms\"").ready();
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    let server = HttpServer::start_with_config(&folder, "[http]\nkeep_alive = \"100ms\"").wait_until_ready();
     let response = server.post(&[], initialize("2025-11-25").to_string().as_bytes());
     let id = response.header("mcp-session-id").unwrap().to_owned();
-    drop(response.answer());
+    drop(response.response_message());
     let headers = [("Mcp-Session-Id", id.as_str()), ("Accept", "text/event-stream")];
     let mut stream = server.get("/mcp", &headers);
-    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    folder.put("b.wasm", TinyComponent::new(&["b"]).build());
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
-    let listed = || server.post(&headers[..1], list.as_bytes()).answer()["result"]["tools"].as_array().unwrap().len();
+    let listed =
+        || server.post(&headers[..1], list.as_bytes()).response_message()["result"]["tools"].as_array().unwrap().len();
     // Requests are answered before that.
     while listed() < 2 {}
-    assert_eq!(stream.event(), Some((String::new(), String::new())), "a comment and nothing else");
+    assert_eq!(stream.next_event(), Some((String::new(), String::new())), "a comment and nothing else");
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
     assert_eq!(server.post(&headers[..1], ready.as_bytes()).status, 202);
-    folder.put("c.wasm", Tiny::new(&["c"]).build());
-    assert_eq!(stream.next().unwrap()["method"], LIST_CHANGED);
+    folder.put("c.wasm", TinyComponent::new(&["c"]).build());
+    assert_eq!(stream.next_message().unwrap()["method"], LIST_CHANGED);
 }
 
 #[test]
 fn progress_uses_the_stream_of_its_call_and_ends_when_it_is_cancelled() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
-    let server = HttpServer::start(&folder).ready();
-    let session = server.session("2025-11-25");
+    let server = HttpServer::start(&folder).wait_until_ready();
+    let session = server.start_session("2025-11-25");
     let call = json!({"name": "progress", "arguments": {"n": 3}, "_meta": {"progressToken": "p"}});
-    let messages = session.ask("tools/call", call).messages();
+    let messages = session.request("tools/call", call).messages();
     assert_eq!(messages.len(), 4);
     assert!(messages.iter().take(3).all(|message| message["params"]["progressToken"] == "p"), "{messages:?}");
 
     let call = json!({"name": "loop_forever", "_meta": {"progressToken": 1}});
     let message = json!({"jsonrpc": "2.0", "id": "spin", "method": "tools/call", "params": call});
     let mut response = session.post(&message);
-    assert_eq!(response.next().unwrap()["method"], "notifications/progress");
+    assert_eq!(response.next_message().unwrap()["method"], "notifications/progress");
     let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "spin"}});
     assert_eq!(session.post(&cancel).status, 202);
-    assert_eq!(response.next(), None, "no answer");
-    assert_eq!(text(&session.result("tools/call", json!({"name": "count"}))), "1");
+    assert_eq!(response.next_message(), None, "no answer");
+    assert_eq!(result_text(&session.result("tools/call", json!({"name": "count"}))), "1");
 }
 
 #[test]
 fn an_id_that_is_used_again_belongs_to_the_new_request() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
-    let server = HttpServer::start(&folder).ready();
-    let session = server.session("2025-11-25");
+    let server = HttpServer::start(&folder).wait_until_ready();
+    let session = server.start_session("2025-11-25");
     let spin = |token: u64| {
         let call = json!({"name": "loop_forever", "_meta": {"progressToken": token}});
         let mut response = session.post(&json!({"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": call}));
-        assert_eq!(response.next().unwrap()["params"]["progressToken"], token);
+        assert_eq!(response.next_message().unwrap()["params"]["progressToken"], token);
         response
     };
     let cancel = || {
@@ -143,7 +144,7 @@ fn an_id_that_is_used_again_belongs_to_the_new_request() {
         cancel();
         let mut second = spin(round);
         // The end of the first one is not that of the second.
-        assert_eq!(first.next(), None, "no answer");
+        assert_eq!(first.next_message(), None, "no answer");
         let again = json!({"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": {"name": "count"}});
         let refused = session.post(&again);
         assert_eq!(refused.status, 400);
@@ -151,49 +152,49 @@ fn an_id_that_is_used_again_belongs_to_the_new_request() {
         std::mem::swap(&mut first, &mut second);
     }
     cancel();
-    assert_eq!(first.next(), None);
-    assert_eq!(text(&session.result("tools/call", json!({"name": "count"}))), "1");
+    assert_eq!(first.next_message(), None);
+    assert_eq!(result_text(&session.result("tools/call", json!({"name": "count"}))), "1");
 }
 
 #[test]
 fn hanging_up_does_not_cancel_in_a_session() {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("hostile.toml", folder.gate() + "[limits]\nconcurrency = 1");
+    folder.put("hostile.toml", folder.create_gate() + "[limits]\nconcurrency = 1");
     // Otherwise a call that waits lets others compute.
-    let server = HttpServer::configured(&folder, "[server]\nwaiting = 0").ready();
-    let session = server.session("2025-11-25");
+    let server = HttpServer::start_with_config(&folder, "[server]\nwaiting = 0").wait_until_ready();
+    let session = server.start_session("2025-11-25");
     let call = json!({"name": "wait_for_gate", "_meta": {"progressToken": 1}});
-    let mut response = session.ask("tools/call", call);
-    assert_eq!(response.next().unwrap()["method"], "notifications/progress");
-    response.hang_up();
+    let mut response = session.request("tools/call", call);
+    assert_eq!(response.next_message().unwrap()["method"], "notifications/progress");
+    response.close();
     // It still holds the only slot, so that no other call gets it.
     let waiting = json!({"name": "count"});
     std::thread::scope(|threads| {
-        let other = threads.spawn(|| server.session("2025-11-25").result("tools/call", waiting));
+        let other = threads.spawn(|| server.start_session("2025-11-25").result("tools/call", waiting));
         folder.open_gate();
-        assert_eq!(text(&other.join().unwrap()), "1");
+        assert_eq!(result_text(&other.join().unwrap()), "1");
     });
 }
 
 #[test]
 fn batches_are_answered_where_they_exist() {
-    let server = HttpServer::start(&Folder::with("a.wasm", Tiny::new(&["a"]).build())).ready();
+    let server = HttpServer::start(&Folder::with("a.wasm", TinyComponent::new(&["a"]).build())).wait_until_ready();
     let batch = json!([
         {"jsonrpc": "2.0", "id": "p", "method": "ping"},
         {"jsonrpc": "2.0", "method": "notifications/whatever"},
         {"jsonrpc": "2.0", "id": "c", "method": "tools/call", "params": {"name": "a"}},
     ]);
-    let session = server.session("2025-03-26");
-    let answers = session.post(&batch).answer();
+    let session = server.start_session("2025-03-26");
+    let answers = session.post(&batch).response_message();
     let mut ids: Vec<&Value> = answers.as_array().unwrap().iter().map(|answer| &answer["id"]).collect();
     ids.sort_by_key(ToString::to_string);
     assert_eq!(ids, [&json!("c"), &json!("p")]);
     let silent = json!([{"jsonrpc": "2.0", "method": "notifications/whatever"}]);
     assert_eq!(session.post(&silent).status, 202);
     let nested = json!([initialize("2025-03-26")]);
-    assert_eq!(session.post(&nested).answer()[0]["error"]["code"], -32600);
+    assert_eq!(session.post(&nested).response_message()[0]["error"]["code"], -32600);
     for revision in ["2024-11-05", "2025-06-18", "2025-11-25"] {
-        let response = server.session(revision).post(&batch);
+        let response = server.start_session(revision).post(&batch);
         assert_eq!(response.status, 400, "{revision}");
         assert_eq!(response.json()["error"]["code"], -32600);
     }
@@ -201,58 +202,58 @@ fn batches_are_answered_where_they_exist() {
 
 #[test]
 fn an_idle_session_ends_and_one_with_a_stream_outlives_every_timeout() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let config = "[server]\nqueue_wait = \"100ms\"\ngrace = \"100ms\"\n\
                   [http]\nsession_idle = \"300ms\"\nkeep_alive = \"100ms\"\nidle = \"300ms\"";
-    let server = HttpServer::configured(&folder, config).ready();
-    for revision in &server.with_sessions() {
-        let quiet = server.session(revision);
-        let listening = server.session(revision);
-        let mut stream = listening.stream();
+    let server = HttpServer::start_with_config(&folder, config).wait_until_ready();
+    for revision in &server.session_revisions() {
+        let quiet = server.start_session(revision);
+        let listening = server.start_session(revision);
+        let mut stream = listening.open_stream();
         // Three times as long as anything may be idle, measured by the server's own clock.
         for _ in 0..10 {
-            assert_eq!(stream.event(), Some((String::new(), String::new())));
+            assert_eq!(stream.next_event(), Some((String::new(), String::new())));
         }
-        assert_eq!(quiet.ask("ping", json!({})).status, 404);
-        folder.put(&format!("{revision}.wasm"), Tiny::new(&[revision.as_str()]).build());
-        assert_eq!(stream.next().unwrap()["method"], LIST_CHANGED);
-        assert_eq!(listening.ask("ping", json!({})).status, 200);
+        assert_eq!(quiet.request("ping", json!({})).status, 404);
+        folder.put(&format!("{revision}.wasm"), TinyComponent::new(&[revision.as_str()]).build());
+        assert_eq!(stream.next_message().unwrap()["method"], LIST_CHANGED);
+        assert_eq!(listening.request("ping", json!({})).status, 200);
     }
     let wanted = json!({"notifications": {"toolsListChanged": true}});
-    let mut subscription = server.modern("subscriptions/listen", wanted, &[]);
-    subscription.next().unwrap();
+    let mut subscription = server.post_stateless("subscriptions/listen", wanted, &[]);
+    subscription.next_message().unwrap();
     for _ in 0..10 {
-        assert_eq!(subscription.event(), Some((String::new(), String::new())));
+        assert_eq!(subscription.next_event(), Some((String::new(), String::new())));
     }
-    folder.put("b.wasm", Tiny::new(&["b"]).build());
-    assert_eq!(subscription.next().unwrap()["method"], LIST_CHANGED);
+    folder.put("b.wasm", TinyComponent::new(&["b"]).build());
+    assert_eq!(subscription.next_message().unwrap()["method"], LIST_CHANGED);
 }
 
 #[test]
 fn sessions_are_limited_and_those_in_use_are_kept() {
     let config = "[http]\nsessions = 3\nkeep_alive = \"100ms\"";
-    let server = HttpServer::configured(&Folder::new(), config);
-    let sessions = [(); 3].map(|()| server.session("2025-11-25"));
-    let mut streams: Vec<_> = sessions[..2].iter().map(crate::support::HttpSession::stream).collect();
+    let server = HttpServer::start_with_config(&Folder::new(), config);
+    let sessions = [(); 3].map(|()| server.start_session("2025-11-25"));
+    let mut streams: Vec<_> = sessions[..2].iter().map(crate::support::HttpSession::open_stream).collect();
     for stream in &mut streams {
-        stream.event();
+        stream.next_event();
     }
     // The third is removed for a fourth.
-    let fourth = server.session("2025-11-25");
-    assert_eq!(sessions[2].ask("ping", json!({})).status, 404);
-    let mut last = fourth.stream();
-    last.event();
+    let fourth = server.start_session("2025-11-25");
+    assert_eq!(sessions[2].request("ping", json!({})).status, 404);
+    let mut last = fourth.open_stream();
+    last.next_event();
     let refused = server.post(&[], initialize("2025-11-25").to_string().as_bytes());
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("5")));
     for session in sessions[..2].iter().chain([&fourth]) {
-        assert_eq!(session.ask("ping", json!({})).status, 200);
+        assert_eq!(session.request("ping", json!({})).status, 200);
     }
 }
 
 #[test]
 fn the_end_of_the_server_is_the_end_of_its_streams() {
     let mut server = HttpServer::start(&Folder::new());
-    let mut stream = server.session("2025-11-25").stream();
-    assert_eq!(server.end(), Some(0));
-    assert_eq!(stream.next(), None);
+    let mut stream = server.start_session("2025-11-25").open_stream();
+    assert_eq!(server.stop(), Some(0));
+    assert_eq!(stream.next_message(), None);
 }

@@ -9,32 +9,32 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use serde_json::json;
-use toolbay_testkit::Process;
+use toolbay_testkit::ProgramProcess;
 
 use super::neighbour::{post, stateless};
-use crate::support::{DEADLINE, Folder, Log, Tiny, Toolbay, hostile, initialize};
+use crate::support::{DEADLINE, Folder, ProgramLog, TinyComponent, ToolbayCommand, hostile, initialize};
 
 /// A server on a Unix socket. Dropping it asks it to end, and checks that it ended well.
 struct SocketServer {
-    process: Process,
+    process: ProgramProcess,
     _folder: Folder,
     path: PathBuf,
-    log: Log,
+    log: ProgramLog,
 }
 
 impl SocketServer {
     /// Serves on `mcp.sock` beside the plugin folder.
     fn start(folder: &Folder, config: &str) -> Self {
-        folder.configure(config);
-        let path = folder.beside("mcp.sock");
+        folder.write_config(config);
+        let path = folder.sibling_path("mcp.sock");
         let flag = format!("unix:{}", path.display());
-        Self::run(folder, Toolbay::new(folder).args(["serve", "--http", &flag]), path)
+        Self::run(folder, ToolbayCommand::new(folder).args(["serve", "--http", &flag]), path)
     }
 
-    fn run(folder: &Folder, command: Toolbay, path: PathBuf) -> Self {
+    fn run(folder: &Folder, command: ToolbayCommand, path: PathBuf) -> Self {
         let (mut command, _) = command.into_parts();
-        let log = Log::default();
-        let process = Process::start(command.stdin(Stdio::null()), |_| (), log.hear()).unwrap();
+        let log = ProgramLog::default();
+        let process = ProgramProcess::start(command.stdin(Stdio::null()), |_| (), log.line_handler()).unwrap();
         log.wait_for("listening on unix:");
         let server = Self { process, _folder: folder.clone(), path, log };
         let begun = Instant::now();
@@ -45,8 +45,8 @@ impl SocketServer {
     }
 
     fn end(&mut self) {
-        self.process.ask_to_end().unwrap();
-        let code = self.process.wait(DEADLINE).unwrap().code();
+        self.process.terminate().unwrap();
+        let code = self.process.wait_for_exit(DEADLINE).unwrap().code();
         assert_eq!(code, Some(0), "{}", self.log.text());
     }
 
@@ -66,7 +66,7 @@ impl SocketServer {
 
 impl Drop for SocketServer {
     fn drop(&mut self) {
-        if !std::thread::panicking() && !self.process.has_ended().unwrap() {
+        if !std::thread::panicking() && !self.process.has_exited().unwrap() {
             self.end();
         }
     }
@@ -94,7 +94,7 @@ fn call(word: &str) -> Vec<u8> {
 }
 
 fn echo() -> Folder {
-    Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build())
+    Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build())
 }
 
 #[test]
@@ -128,21 +128,21 @@ fn a_unix_socket_is_served_for_its_user_alone_and_removed_at_the_end() {
 #[test]
 fn the_mode_of_a_socket_and_a_path_in_the_file_are_as_the_configuration_says() {
     let folder = echo();
-    fs::create_dir(folder.beside("run")).unwrap();
+    fs::create_dir(folder.sibling_path("run")).unwrap();
     let config = "[http]\nlisten = \"unix:run/mcp.sock\"\nsocket_mode = \"0666\"\n";
-    folder.configure(config);
-    let path = folder.beside("run/mcp.sock");
+    folder.write_config(config);
+    let path = folder.sibling_path("run/mcp.sock");
     // Whatever the umask is.
-    let command = Toolbay::new(&folder).args(["serve"]).through("umask 077; exec \"$@\"");
+    let command = ToolbayCommand::new(&folder).args(["serve"]).with_shell_wrapper("umask 077; exec \"$@\"");
     let mut server = SocketServer::run(&folder, command, path.clone());
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o666);
     assert!(server.ask(&call("hello")).contains("hello"));
     server.end();
     assert!(!path.exists());
     // In the folder where it is started, without a word about which one that is.
-    folder.configure("[http]\nlisten = \"unix:mcp.sock\"\n");
-    let path = folder.beside("mcp.sock");
-    let mut server = SocketServer::run(&folder, Toolbay::new(&folder).args(["serve"]), path.clone());
+    folder.write_config("[http]\nlisten = \"unix:mcp.sock\"\n");
+    let path = folder.sibling_path("mcp.sock");
+    let mut server = SocketServer::run(&folder, ToolbayCommand::new(&folder).args(["serve"]), path.clone());
     server.end();
     assert!(!path.exists());
 }
@@ -251,7 +251,7 @@ fn a_dead_socket_is_replaced_and_a_live_one_is_not() {
     assert!(killed.path.exists());
     let mut server = SocketServer::start(&folder, "");
     let flag = format!("unix:{}", server.path.display());
-    let second = Toolbay::new(&folder).args(["serve", "--http", &flag]).run();
+    let second = ToolbayCommand::new(&folder).args(["serve", "--http", &flag]).run();
     assert_eq!(
         (second.code, second.stderr.as_str()),
         (1, "toolbay: failed to listen on unix:<root>/mcp.sock: another program listens there\n")
@@ -267,12 +267,12 @@ fn a_dead_socket_is_replaced_and_a_live_one_is_not() {
 #[test]
 fn what_is_no_socket_is_left_alone_and_a_path_that_cannot_be_used_is_an_error() {
     let folder = echo();
-    fs::write(folder.beside("file"), "kept").unwrap();
-    symlink(folder.beside("file"), folder.beside("link")).unwrap();
-    fs::create_dir(folder.beside("dir")).unwrap();
+    fs::write(folder.sibling_path("file"), "kept").unwrap();
+    symlink(folder.sibling_path("file"), folder.sibling_path("link")).unwrap();
+    fs::create_dir(folder.sibling_path("dir")).unwrap();
     let said = |path: &str| {
-        let flag = format!("unix:{}", folder.beside(path).display());
-        let outcome = Toolbay::new(&folder).args(["serve", "--http", &flag]).run();
+        let flag = format!("unix:{}", folder.sibling_path(path).display());
+        let outcome = ToolbayCommand::new(&folder).args(["serve", "--http", &flag]).run();
         assert_eq!(outcome.code, 64, "{outcome}");
         assert_eq!(outcome.stdout, "");
         outcome.stderr
@@ -285,12 +285,16 @@ fn what_is_no_socket_is_left_alone_and_a_path_that_cannot_be_used_is_an_error() 
         too_long.contains("http.listen: the path of a Unix socket has at most 107 bytes, and this one "),
         "{too_long}"
     );
-    assert_eq!(fs::read_to_string(folder.beside("file")).unwrap(), "kept");
-    assert!(folder.beside("link").is_symlink() && folder.beside("dir").is_dir() && !folder.beside("missing").exists());
+    assert_eq!(fs::read_to_string(folder.sibling_path("file")).unwrap(), "kept");
+    assert!(
+        folder.sibling_path("link").is_symlink()
+            && folder.sibling_path("dir").is_dir()
+            && !folder.sibling_path("missing").exists()
+    );
     // Not TLS: what it needs is not even looked for.
-    folder.configure("[http.tls]\ncertificate = \"a\"\nkey = \"b\"");
+    folder.write_config("[http.tls]\ncertificate = \"a\"\nkey = \"b\"");
     assert!(said("mcp.sock").contains("http.tls: a Unix socket has no TLS"));
-    assert!(!folder.beside("mcp.sock").exists());
+    assert!(!folder.sibling_path("mcp.sock").exists());
 }
 
 #[test]
@@ -309,9 +313,9 @@ fn who_has_escaped_removes_files_beside_the_socket_and_does_nothing_else_there()
         format!("remove {}", at("other")),
     ];
     let flag = format!("unix:{}", at("mcp.sock"));
-    let outcome = Toolbay::new(&folder).args(["escape", "--http", &flag]).run_with(&(lines.join("\n") + "\n"));
+    let outcome = ToolbayCommand::new(&folder).args(["escape", "--http", &flag]).run_with(&(lines.join("\n") + "\n"));
     assert_eq!(outcome.code, 0, "{outcome}");
-    let said: Vec<&str> = outcome.raw.lines().map(|line| line.rsplit(": ").next().unwrap()).collect();
+    let said: Vec<&str> = outcome.raw_stdout.lines().map(|line| line.rsplit(": ").next().unwrap()).collect();
     let denied = "permission denied";
     assert_eq!(said, [denied, denied, denied, denied, denied, "done"], "{outcome}");
 }

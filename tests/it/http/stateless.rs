@@ -2,46 +2,46 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, HttpServer, LIST_CHANGED, MODERN, Tiny, hostile, modern, text};
+use crate::support::{Folder, HttpServer, LIST_CHANGED, MODERN, TinyComponent, hostile, modern, result_text};
 
 #[test]
 fn a_single_response_is_json() {
-    let server = HttpServer::start(&Folder::with("hostile.wasm", hostile())).ready();
-    let response = server.modern("tools/call", json!({"name": "echo", "arguments": {"text": "hi"}}), &[]);
+    let server = HttpServer::start(&Folder::with("hostile.wasm", hostile())).wait_until_ready();
+    let response = server.post_stateless("tools/call", json!({"name": "echo", "arguments": {"text": "hi"}}), &[]);
     assert_eq!((response.status, response.header("content-type")), (200, Some("application/json")));
     assert!(response.header("mcp-session-id").is_none());
     let answer = response.json();
-    assert_eq!((text(&answer["result"]).as_str(), &answer["result"]["resultType"]), ("hi", &json!("complete")));
+    assert_eq!((result_text(&answer["result"]).as_str(), &answer["result"]["resultType"]), ("hi", &json!("complete")));
     let discovered = server.result("server/discover", json!({}));
     assert_eq!(discovered["supportedVersions"][0], MODERN);
     // A session or a stream to resume has no meaning here.
     let ignored = [("Mcp-Session-Id", "nonsense"), ("Last-Event-ID", "7")];
-    assert_eq!(server.modern("tools/list", json!({}), &ignored).status, 200);
+    assert_eq!(server.post_stateless("tools/list", json!({}), &ignored).status, 200);
 }
 
 #[test]
 fn progress_and_log_lines_come_on_the_stream_of_their_call() {
-    let server = HttpServer::start(&Folder::with("hostile.wasm", hostile())).ready();
+    let server = HttpServer::start(&Folder::with("hostile.wasm", hostile())).wait_until_ready();
     let meta = json!({"progressToken": "p", "io.modelcontextprotocol/logLevel": "info"});
     let params = json!({"name": "progress", "arguments": {"n": 3}, "_meta": meta});
-    let response = server.modern("tools/call", params, &[]);
+    let response = server.post_stateless("tools/call", params, &[]);
     assert!(response.is_stream() && response.header("x-accel-buffering") == Some("no"));
     let messages = response.messages();
     let methods: Vec<&Value> = messages.iter().map(|message| &message["method"]).collect();
     assert_eq!(methods, [&json!("notifications/progress"); 3].into_iter().chain([&Value::Null]).collect::<Vec<_>>());
-    assert_eq!(text(&messages[3]["result"]), "3 steps");
+    assert_eq!(result_text(&messages[3]["result"]), "3 steps");
 
     let meta = json!({"io.modelcontextprotocol/logLevel": "info"});
     let params = json!({"name": "log_flood", "arguments": {"n": 2}, "_meta": meta});
-    let messages = server.modern("tools/call", params, &[]).messages();
+    let messages = server.post_stateless("tools/call", params, &[]).messages();
     assert_eq!(messages.iter().filter(|message| message["method"] == "notifications/message").count(), 2);
 }
 
 #[test]
 fn errors_have_their_status() {
-    let server = HttpServer::start(&Folder::with("a.wasm", Tiny::new(&["a"]).build())).ready();
+    let server = HttpServer::start(&Folder::with("a.wasm", TinyComponent::new(&["a"]).build())).wait_until_ready();
     let asked = |method: &str, params: Value| {
-        let response = server.modern(method, params, &[]);
+        let response = server.post_stateless(method, params, &[]);
         (response.status, response.json()["error"]["code"].clone())
     };
     assert_eq!(asked("ping", json!({})), (404, json!(-32601)));
@@ -76,7 +76,7 @@ fn errors_have_their_status() {
 #[test]
 fn a_post_must_be_json_and_accept_json() {
     let server = HttpServer::start(&Folder::new());
-    let with = |name: &str, value: &str| server.modern("tools/list", json!({}), &[(name, value)]).status;
+    let with = |name: &str, value: &str| server.post_stateless("tools/list", json!({}), &[(name, value)]).status;
     for (accept, status) in [
         ("application/json, text/event-stream", 200),
         ("text/event-stream;q=0.5, Application/JSON;q=1", 200),
@@ -105,9 +105,9 @@ fn a_post_must_be_json_and_accept_json() {
 
 #[test]
 fn a_body_that_is_too_long_is_refused() {
-    let server = HttpServer::configured(&Folder::new(), "[server]\nrequest = \"1KiB\"");
+    let server = HttpServer::start_with_config(&Folder::new(), "[server]\nrequest = \"1KiB\"");
     let long = json!({"x": "x".repeat(100_000)});
-    let response = server.modern("tools/list", long.clone(), &[]);
+    let response = server.post_stateless("tools/list", long.clone(), &[]);
     assert_eq!(response.status, 413);
     let said = response.json()["error"]["message"].clone();
     assert_eq!(said, "the message is larger than 1.0 KiB (to allow more, raise server.request)");
@@ -118,13 +118,13 @@ fn a_body_that_is_too_long_is_refused() {
          Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n",
         body.len()
     );
-    assert_eq!(server.raw(head).status, 413);
-    assert_eq!(server.modern("tools/list", json!({}), &[]).status, 200);
+    assert_eq!(server.send_raw(head).status, 413);
+    assert_eq!(server.post_stateless("tools/list", json!({}), &[]).status, 200);
 }
 
 #[test]
 fn a_client_that_is_still_sending_gets_its_refusal() {
-    let server = HttpServer::configured(&Folder::new(), "[server]\nrequest = \"1KiB\"");
+    let server = HttpServer::start_with_config(&Folder::new(), "[server]\nrequest = \"1KiB\"");
     // More than the system keeps for both ends.
     let long = vec![b'x'; 12 << 20];
     for (path, headers, status) in
@@ -141,13 +141,13 @@ fn a_client_that_hangs_up_cancels_its_call() {
     let folder = Folder::with("hostile.wasm", hostile());
     // The second call starts only when the first one has really ended.
     folder.put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
-    let server = HttpServer::start(&folder).ready();
+    let server = HttpServer::start(&folder).wait_until_ready();
     for tool in ["loop_forever", "sleep_hour"] {
         let params = json!({"name": tool, "_meta": {"progressToken": 1}});
-        let mut response = server.modern("tools/call", params, &[]);
-        assert_eq!(response.next().unwrap()["method"], "notifications/progress");
-        response.hang_up();
-        assert_eq!(text(&server.result("tools/call", json!({"name": "count"}))), "1", "after {tool}");
+        let mut response = server.post_stateless("tools/call", params, &[]);
+        assert_eq!(response.next_message().unwrap()["method"], "notifications/progress");
+        response.close();
+        assert_eq!(result_text(&server.result("tools/call", json!({"name": "count"}))), "1", "after {tool}");
     }
     // Before the response begins.
     let body = modern(json!(1), "tools/call", json!({"name": "loop_forever"})).to_string();
@@ -156,77 +156,79 @@ fn a_client_that_hangs_up_cancels_its_call() {
          MCP-Protocol-Version: {MODERN}\r\nMcp-Method: tools/call\r\nMcp-Name: loop_forever\r\nContent-Length: {}\r\n\r\n",
         body.len()
     );
-    server.send_and_hang_up([head.as_bytes(), body.as_bytes()].concat());
-    assert_eq!(text(&server.result("tools/call", json!({"name": "count"}))), "1");
+    server.send_and_close([head.as_bytes(), body.as_bytes()].concat());
+    assert_eq!(result_text(&server.result("tools/call", json!({"name": "count"}))), "1");
 }
 
 #[test]
 fn a_slow_call_sends_comments() {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("hostile.toml", folder.gate());
-    let server = HttpServer::configured(&folder, "[http]\nkeep_alive = \"100ms\"").ready();
-    let mut response = server.modern("tools/call", json!({"name": "wait_for_gate"}), &[]);
+    folder.put("hostile.toml", folder.create_gate());
+    let server = HttpServer::start_with_config(&folder, "[http]\nkeep_alive = \"100ms\"").wait_until_ready();
+    let mut response = server.post_stateless("tools/call", json!({"name": "wait_for_gate"}), &[]);
     assert!(response.is_stream(), "it has begun before the answer is there");
     for _ in 0..2 {
-        assert_eq!(response.event(), Some((String::new(), String::new())), "a comment");
+        assert_eq!(response.next_event(), Some((String::new(), String::new())), "a comment");
     }
     folder.open_gate();
-    assert!(text(&response.answer()["result"]).starts_with("build-marker"));
+    assert!(result_text(&response.response_message()["result"]).starts_with("build-marker"));
 }
 
 #[test]
 fn a_subscription_is_a_stream_of_its_own() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
-    let mut server = HttpServer::configured(&folder, "[http]\nkeep_alive = \"100ms\"").ready();
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    let mut server = HttpServer::start_with_config(&folder, "[http]\nkeep_alive = \"100ms\"").wait_until_ready();
     let params = || json!({"notifications": {"toolsListChanged": true, "promptsListChanged": true}});
-    let mut streams = [(); 2].map(|()| server.modern("subscriptions/listen", params(), &[]));
+    let mut streams = [(); 2].map(|()| server.post_stateless("subscriptions/listen", params(), &[]));
     for stream in &mut streams {
         assert!(stream.is_stream());
-        let acknowledged = stream.next().unwrap();
+        let acknowledged = stream.next_message().unwrap();
         assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
         assert_eq!(acknowledged["params"]["notifications"], params()["notifications"]);
         assert_eq!(acknowledged["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 1);
         // Quiet, but still open.
-        assert_eq!(stream.event(), Some((String::new(), String::new())));
+        assert_eq!(stream.next_event(), Some((String::new(), String::new())));
     }
-    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    folder.put("b.wasm", TinyComponent::new(&["b"]).build());
     for stream in &mut streams {
-        assert_eq!(stream.next().unwrap()["method"], LIST_CHANGED);
+        assert_eq!(stream.next_message().unwrap()["method"], LIST_CHANGED);
     }
-    assert_eq!(server.end(), Some(0));
+    assert_eq!(server.stop(), Some(0));
     for stream in &mut streams {
-        let last = stream.next().unwrap();
+        let last = stream.next_message().unwrap();
         assert_eq!(last["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 1);
-        assert_eq!(stream.next(), None);
+        assert_eq!(stream.next_message(), None);
     }
 }
 
 #[test]
 fn the_end_waits_for_calls_within_the_grace_time() {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("hostile.toml", folder.gate());
-    let mut server = HttpServer::start(&folder).ready();
+    folder.put("hostile.toml", folder.create_gate());
+    let mut server = HttpServer::start(&folder).wait_until_ready();
     let params = json!({"name": "wait_for_gate", "_meta": {"progressToken": 1}});
-    let mut response = server.modern("tools/call", params, &[]);
-    assert_eq!(response.next().unwrap()["method"], "notifications/progress");
-    let ending = std::thread::spawn(move || server.end());
+    let mut response = server.post_stateless("tools/call", params, &[]);
+    assert_eq!(response.next_message().unwrap()["method"], "notifications/progress");
+    let ending = std::thread::spawn(move || server.stop());
     folder.open_gate();
-    assert!(text(&response.answer()["result"]).starts_with("build-marker"));
+    assert!(result_text(&response.response_message()["result"]).starts_with("build-marker"));
     assert_eq!(ending.join().unwrap(), Some(0));
 
     let mut server =
-        HttpServer::configured(&Folder::with("hostile.wasm", hostile()), "[server]\ngrace = \"100ms\"").ready();
-    let mut response = server.modern("tools/call", json!({"name": "loop_forever", "_meta": {"progressToken": 1}}), &[]);
-    assert_eq!(response.next().unwrap()["method"], "notifications/progress");
-    assert_eq!(server.end(), Some(0));
+        HttpServer::start_with_config(&Folder::with("hostile.wasm", hostile()), "[server]\ngrace = \"100ms\"")
+            .wait_until_ready();
+    let mut response =
+        server.post_stateless("tools/call", json!({"name": "loop_forever", "_meta": {"progressToken": 1}}), &[]);
+    assert_eq!(response.next_message().unwrap()["method"], "notifications/progress");
+    assert_eq!(server.stop(), Some(0));
     server.log.wait_for("stopped requests that were still running when the grace time ended");
 }
 
 #[test]
 fn probes_report_the_state_of_the_server() {
     let folder = Folder::new();
-    folder.put("hung.wasm", Tiny::new(&["hung"]).before_list("(loop $for-ever (br $for-ever))").build());
-    let server = HttpServer::configured(&folder, "[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
+    folder.put("hung.wasm", TinyComponent::new(&["hung"]).before_list("(loop $for-ever (br $for-ever))").build());
+    let server = HttpServer::start_with_config(&folder, "[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
     // Whatever name the probe uses as `Host`.
     let probe = |path: &str| {
         let response = server.get(path, &[("Host", "10.1.2.3:80")]);
@@ -235,7 +237,7 @@ fn probes_report_the_state_of_the_server() {
     assert_eq!(probe("/healthz"), (200, "ok\n".into()));
     assert_eq!(probe("/readyz"), (503, "loading\n".into()));
     folder.remove("hung.wasm");
-    let server = HttpServer::start(&Folder::new()).ready();
+    let server = HttpServer::start(&Folder::new()).wait_until_ready();
     assert_eq!(server.get("/readyz", &[]).text(), "ready\n");
 }
 
@@ -243,9 +245,9 @@ fn probes_report_the_state_of_the_server() {
 fn temporary_rejections_say_when_to_retry() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[rate_limit]\ncalls = 1\nper = \"1h\"");
-    let server = HttpServer::start(&folder).ready();
+    let server = HttpServer::start(&folder).wait_until_ready();
     server.result("tools/call", json!({"name": "count"}));
-    let response = server.modern("tools/call", json!({"name": "count"}), &[]);
+    let response = server.post_stateless("tools/call", json!({"name": "count"}), &[]);
     assert_eq!(response.status, 200);
     let seconds: u64 = response.header("retry-after").unwrap().parse().unwrap();
     assert!((3500..=3600).contains(&seconds), "{seconds}");
@@ -254,10 +256,12 @@ fn temporary_rejections_say_when_to_retry() {
 
 #[test]
 fn the_trace_of_a_request_may_be_in_its_headers() {
-    let server = HttpServer::start(&Folder::with("hostile.wasm", hostile())).ready();
+    let server = HttpServer::start(&Folder::with("hostile.wasm", hostile())).wait_until_ready();
     let trace = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
-    let seen = server.modern("tools/call", json!({"name": "environment"}), &[("traceparent", trace)]).answer();
-    let seen = text(&seen["result"]);
+    let seen = server
+        .post_stateless("tools/call", json!({"name": "environment"}), &[("traceparent", trace)])
+        .response_message();
+    let seen = result_text(&seen["result"]);
     assert!(seen.contains("TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-"), "{seen}");
 }
 
@@ -265,8 +269,9 @@ fn the_trace_of_a_request_may_be_in_its_headers() {
 fn an_address_in_use_is_reported_before_anything_starts() {
     let server = HttpServer::start(&Folder::new());
     let folder = Folder::new();
-    let outcome = crate::support::Toolbay::new(&folder).args(["serve", "--http", &server.address.to_string()]).run();
+    let outcome =
+        crate::support::ToolbayCommand::new(&folder).args(["serve", "--http", &server.address.to_string()]).run();
     assert_eq!(outcome.code, 1, "{outcome}");
     assert!(outcome.stderr.contains("failed to listen on 127.0.0.1"), "{outcome}");
-    assert!(server.folder().plugins().is_dir());
+    assert!(server.folder().plugin_folder().is_dir());
 }

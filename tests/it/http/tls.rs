@@ -16,7 +16,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, Support
 use serde_json::json;
 
 use super::neighbour;
-use crate::support::{DEADLINE, Folder, HttpServer, Tiny, Toolbay};
+use crate::support::{DEADLINE, Folder, HttpServer, TinyComponent, ToolbayCommand};
 
 const CONFIG: &str = "[http.tls]\ncertificate = \"tls/cert.pem\"\nkey = \"tls/key.pem\"\n";
 
@@ -46,16 +46,16 @@ fn write(path: &Path, text: &str) {
 }
 
 fn folder() -> (Folder, CertifiedKey<KeyPair>) {
-    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build());
-    fs::create_dir(folder.beside("tls")).unwrap();
+    let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
+    fs::create_dir(folder.sibling_path("tls")).unwrap();
     let pair = made();
-    write(&folder.beside("tls/cert.pem"), &certificate(&pair));
-    write(&folder.beside("tls/key.pem"), &key(&pair));
+    write(&folder.sibling_path("tls/cert.pem"), &certificate(&pair));
+    write(&folder.sibling_path("tls/key.pem"), &key(&pair));
     (folder, pair)
 }
 
 fn serve(folder: &Folder, config: &str) -> HttpServer {
-    let server = HttpServer::configured(folder, config);
+    let server = HttpServer::start_with_config(folder, config);
     server.log.wait_for("listening on https://127.0.0.1:");
     server
 }
@@ -133,11 +133,11 @@ fn a_new_certificate_is_taken_and_half_of_one_is_not() {
     let server = serve(&folder, CONFIG);
     let mut open = connect(&server, &old, &BOTH).unwrap();
     let new = made();
-    write(&folder.beside("tls/cert.pem"), &certificate(&new));
+    write(&folder.sibling_path("tls/cert.pem"), &certificate(&new));
     let line = server.log.wait_for("the previous certificate stays in use");
     assert!(line.contains("tls/key.pem: is not the key of the certificate in "), "{line}");
     connect(&server, &old, &BOTH).unwrap();
-    write(&folder.beside("tls/key.pem"), &key(&new));
+    write(&folder.sibling_path("tls/key.pem"), &key(&new));
     server.log.wait_for("new connections get the new certificate");
     connect(&server, &new, &BOTH).unwrap();
     connect(&server, &old, &BOTH).unwrap_err();
@@ -147,19 +147,19 @@ fn a_new_certificate_is_taken_and_half_of_one_is_not() {
 #[test]
 fn a_pair_that_cannot_be_used_stops_the_program_before_it_listens() {
     let (folder, _) = folder();
-    folder.configure(CONFIG);
+    folder.write_config(CONFIG);
     let said = || {
-        let outcome = Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).run();
+        let outcome = ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).run();
         assert_eq!(outcome.code, 64, "{outcome}");
         outcome.stderr.replace(&format!("{}/", folder.root().display()), "")
     };
-    fs::set_permissions(folder.beside("tls/key.pem"), Permissions::from_mode(0o644)).unwrap();
+    fs::set_permissions(folder.sibling_path("tls/key.pem"), Permissions::from_mode(0o644)).unwrap();
     assert_eq!(said(), "toolbay: http.tls: tls/key.pem: is open to other users (mode 0644); make it 0600\n");
-    write(&folder.beside("tls/key.pem"), &key(&made()));
+    write(&folder.sibling_path("tls/key.pem"), &key(&made()));
     assert_eq!(said(), "toolbay: http.tls: tls/key.pem: is not the key of the certificate in tls/cert.pem\n");
-    fs::remove_file(folder.beside("tls/key.pem")).unwrap();
+    fs::remove_file(folder.sibling_path("tls/key.pem")).unwrap();
     assert_eq!(said(), "toolbay: http.tls: tls/key.pem: does not exist\n");
-    folder.configure("[http.tls]\ncertificate = \"tls/cert.pem\"");
+    folder.write_config("[http.tls]\ncertificate = \"tls/cert.pem\"");
     assert_eq!(said(), "toolbay: toolbay.toml:1:1: http.tls: the key `key` is missing\n");
 }
 

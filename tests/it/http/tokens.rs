@@ -8,15 +8,16 @@ use serde_json::{Value, json};
 use super::auth::{
     ISSUER, KEY, OTHER_KEY, RESOURCE, bearer, jwks, jwt, plugins, refused, resource, resource_with, signed,
 };
-use crate::support::{DEADLINE, HttpServer, failure};
+use crate::support::{DEADLINE, HttpServer, error_kind_and_text};
 
 fn list(server: &HttpServer, token: &str) -> u16 {
-    server.modern("tools/list", json!({}), &[("Authorization", &bearer(token))]).status
+    server.post_stateless("tools/list", json!({}), &[("Authorization", &bearer(token))]).status
 }
 
 /// Why the token is refused.
 fn why(server: &HttpServer, token: &str) -> String {
-    let (status, challenge) = refused(server.modern("tools/list", json!({}), &[("Authorization", &bearer(token))]));
+    let (status, challenge) =
+        refused(server.post_stateless("tools/list", json!({}), &[("Authorization", &bearer(token))]));
     assert_eq!(status, 401, "{challenge}");
     let (_, why) = challenge.split_once("the token was rejected: ").unwrap();
     why.split_once('"').unwrap().0.to_owned()
@@ -25,13 +26,13 @@ fn why(server: &HttpServer, token: &str) -> String {
 #[test]
 fn a_key_is_trusted_for_its_issuer_alone() {
     let folder = plugins();
-    std::fs::write(folder.beside("a.json"), jwks(&[("one", KEY)])).unwrap();
-    std::fs::write(folder.beside("b.json"), jwks(&[("one", OTHER_KEY), ("two", OTHER_KEY)])).unwrap();
+    std::fs::write(folder.sibling_path("a.json"), jwks(&[("one", KEY)])).unwrap();
+    std::fs::write(folder.sibling_path("b.json"), jwks(&[("one", OTHER_KEY), ("two", OTHER_KEY)])).unwrap();
     let config = format!(
         "[http.oauth]\nresource = \"{RESOURCE}\"\nauthorization_servers = [\"{ISSUER}\", \"https://b.example\"]\n\
          jwks = {{ \"{ISSUER}\" = \"a.json\", \"https://b.example\" = \"b.json\" }}"
     );
-    let server = HttpServer::configured(&folder, &config).ready();
+    let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     let by = |issuer: &str, id: &str, key: &str| jwt(id, key, json!({"iss": issuer}));
     assert_eq!(list(&server, &by(ISSUER, "one", KEY)), 200);
     assert_eq!(list(&server, &by("https://b.example", "one", OTHER_KEY)), 200);
@@ -51,22 +52,22 @@ fn a_removed_key_is_not_trusted_for_long() {
     let server = resource();
     let token = jwt("one", KEY, json!({"exp": get_current_timestamp() + 80_000}));
     assert_eq!(list(&server, &token), 200);
-    let session = server.session_with("2025-11-25", &[("Authorization", &bearer(&token))]);
-    let mut stream = session.stream();
+    let session = server.start_session_with_headers("2025-11-25", &[("Authorization", &bearer(&token))]);
+    let mut stream = session.open_stream();
     let begun = Instant::now();
-    std::fs::write(server.folder().beside("keys.json"), jwks(&[("two", OTHER_KEY)])).unwrap();
+    std::fs::write(server.folder().sibling_path("keys.json"), jwks(&[("two", OTHER_KEY)])).unwrap();
     while list(&server, &token) == 200 {
         assert!(begun.elapsed() < DEADLINE);
     }
     assert_eq!(why(&server, &token), "its signing key is unknown");
-    assert_eq!(stream.next(), None, "what it opened ends as well");
+    assert_eq!(stream.next_message(), None, "what it opened ends as well");
     assert_eq!(list(&server, &jwt("two", OTHER_KEY, json!({}))), 200);
     // Half a file is no removal: the keys stay, and the log says why.
-    std::fs::write(server.folder().beside("keys.json"), "{").unwrap();
+    std::fs::write(server.folder().sibling_path("keys.json"), "{").unwrap();
     server.log.wait_for("its previous keys stay trusted for 1m");
     assert_eq!(list(&server, &jwt("two", OTHER_KEY, json!({}))), 200);
     // An empty set is.
-    std::fs::write(server.folder().beside("keys.json"), "{\"keys\": []}").unwrap();
+    std::fs::write(server.folder().sibling_path("keys.json"), "{\"keys\": []}").unwrap();
     server.log.wait_for("has no keys any more");
     assert_eq!(why(&server, &jwt("two", OTHER_KEY, json!({}))), "its signing key is unknown");
 }
@@ -77,16 +78,16 @@ fn what_a_token_opened_ends_when_the_token_expires() {
     // Clocks may differ by a minute.
     let token = bearer(&jwt("one", KEY, json!({"exp": get_current_timestamp() - 56})));
     let header = ("Authorization", token.as_str());
-    let session = server.session_with("2025-11-25", &[header]);
+    let session = server.start_session_with_headers("2025-11-25", &[header]);
     let params = json!({"notifications": {"toolsListChanged": true}});
-    let mut subscription = server.modern("subscriptions/listen", params, &[header]);
-    assert_eq!(subscription.next().unwrap()["method"], "notifications/subscriptions/acknowledged");
+    let mut subscription = server.post_stateless("subscriptions/listen", params, &[header]);
+    assert_eq!(subscription.next_message().unwrap()["method"], "notifications/subscriptions/acknowledged");
     let mut old = server.get("/sse", &[header]);
-    assert_eq!(old.event().unwrap().0, "endpoint");
-    assert_eq!(session.stream().next(), None);
-    assert_eq!(subscription.next(), None);
-    assert_eq!(old.next(), None);
-    let response = server.modern("tools/list", json!({}), &[header]);
+    assert_eq!(old.next_event().unwrap().0, "endpoint");
+    assert_eq!(session.open_stream().next_message(), None);
+    assert_eq!(subscription.next_message(), None);
+    assert_eq!(old.next_message(), None);
+    let response = server.post_stateless("tools/list", json!({}), &[header]);
     assert_eq!(response.status, 401, "it was seen before, and is not trusted for that");
 }
 
@@ -111,12 +112,12 @@ fn a_token_may_not_be_valid_for_ever() {
     }
     drop(server);
     let folder = plugins();
-    std::fs::write(folder.beside("keys.json"), jwks(&[("one", KEY)])).unwrap();
+    std::fs::write(folder.sibling_path("keys.json"), jwks(&[("one", KEY)])).unwrap();
     let config = format!(
         "[http.oauth]\nresource = \"{RESOURCE}\"\nauthorization_servers = [\"{ISSUER}\"]\njwks = \"keys.json\"\n\
          lifetime = \"5m\""
     );
-    let server = HttpServer::configured(&folder, &config).ready();
+    let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     assert_eq!(list(&server, &with(json!(now + 200))), 200);
     assert_eq!(why(&server, &with(json!(now + 600))), too_long);
 }
@@ -151,7 +152,7 @@ fn a_key_that_is_not_for_signatures_verifies_none() {
         for (name, value) in change.as_object().unwrap() {
             keys["keys"][0][name] = value.clone();
         }
-        std::fs::write(folder.beside("keys.json"), keys.to_string()).unwrap();
+        std::fs::write(folder.sibling_path("keys.json"), keys.to_string()).unwrap();
         let (begun, wanted) = (Instant::now(), if change.get("alg").is_some() { "algorithm" } else { "use, key_ops" });
         while list(&server, &token) == 200 || !why(&server, &token).contains(wanted) {
             assert!(begun.elapsed() < DEADLINE, "{change}");
@@ -167,14 +168,16 @@ fn tokens_without_a_subject_share_nothing() {
     );
     let tokens = ["a", "b"].map(|id| bearer(&jwt("one", KEY, json!({"sub": null, "client_id": "app", "jti": id}))));
     let call = |token: &str| {
-        let response = server.modern("tools/call", json!({"name": "time.now"}), &[("Authorization", token)]).answer();
+        let response = server
+            .post_stateless("tools/call", json!({"name": "time.now"}), &[("Authorization", token)])
+            .response_message();
         response["result"].clone()
     };
     for token in &tokens {
         assert!(call(token).get("isError").is_none(), "each has its own rate");
-        assert_eq!(failure(&call(token)).0, "rate");
+        assert_eq!(error_kind_and_text(&call(token)).0, "rate");
     }
-    let session = server.session_with("2025-11-25", &[("Authorization", &tokens[0])]);
+    let session = server.start_session_with_headers("2025-11-25", &[("Authorization", &tokens[0])]);
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
     let status = |token: &str| {
         let headers = [("Mcp-Session-Id", session.id.as_str()), ("Authorization", token)];

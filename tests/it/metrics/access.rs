@@ -4,10 +4,10 @@ use serde_json::json;
 
 use super::scrape;
 use crate::http::auth::{KEY, bearer, jwt, plugins, resource_with, token};
-use crate::support::{Folder, HttpServer, Response, Tiny, Toolbay};
+use crate::support::{Folder, HttpResponse, HttpServer, TinyComponent, ToolbayCommand};
 
 /// The status of a response to which nothing was revealed unless it is 200.
-fn status(response: Response) -> u16 {
+fn status(response: HttpResponse) -> u16 {
     let status = response.status;
     let said = response.text();
     assert_eq!(said.contains("# TYPE toolbay_calls_total"), status == 200, "{said}");
@@ -20,8 +20,9 @@ fn with(server: &HttpServer, headers: &[(&str, &str)]) -> u16 {
 
 #[test]
 fn without_tokens_this_machine_reads_metrics_and_no_page_does() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
-    let server = HttpServer::configured(&folder, "[http]\norigins = [\"https://app.example.com\"]").ready();
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    let server =
+        HttpServer::start_with_config(&folder, "[http]\norigins = [\"https://app.example.com\"]").wait_until_ready();
     assert_eq!(with(&server, &[]), 200);
     assert_eq!(with(&server, &[("Host", "localhost")]), 200);
     assert_eq!(with(&server, &[("Authorization", "Bearer whatever")]), 200);
@@ -44,7 +45,8 @@ fn with_tokens_only_one_of_an_operator_reads_metrics() {
     let (caller, callers) = token("caller", "");
     let (denied, is_denied) = token("denied", "admin = false");
     let (operator, operators) = token("operator", "tools = []\nadmin = true");
-    let server = HttpServer::configured(&plugins(), &format!("{callers}{is_denied}{operators}")).ready();
+    let server =
+        HttpServer::start_with_config(&plugins(), &format!("{callers}{is_denied}{operators}")).wait_until_ready();
     let challenge = |token: &str| {
         let response = server.get("/metrics", &[("Authorization", &bearer(token))]);
         let challenge = response.header("www-authenticate").unwrap_or_default().to_owned();
@@ -62,8 +64,9 @@ fn with_tokens_only_one_of_an_operator_reads_metrics() {
     assert_eq!(with(&server, &[("Authorization", &bearer(&operator)), ("Origin", "https://evil.example")]), 403);
     assert_eq!(status(server.get(&format!("/metrics?token={operator}"), &[])), 401);
     // One right does not give the other.
-    let unknown = server.modern("tools/call", json!({"name": "secret"}), &[("Authorization", &bearer(&operator))]);
-    assert_eq!(unknown.answer()["error"]["message"], "Unknown tool: secret");
+    let unknown =
+        server.post_stateless("tools/call", json!({"name": "secret"}), &[("Authorization", &bearer(&operator))]);
+    assert_eq!(unknown.response_message()["error"]["message"], "Unknown tool: secret");
     assert!(!server.log.text().contains(&operator), "a token in the log");
 }
 
@@ -79,20 +82,22 @@ fn a_token_of_an_authorization_server_is_no_operators() {
 
 #[test]
 fn strangers_who_may_call_read_no_metrics() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
-    folder.configure("[http]\nanonymous = true");
-    let server = HttpServer::run(Toolbay::new(&folder).args(["serve", "--http", "0.0.0.0:0"])).ready();
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    folder.write_config("[http]\nanonymous = true");
+    let server =
+        HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", "0.0.0.0:0"])).wait_until_ready();
     let local = [("Host", "localhost")];
-    assert_eq!(server.modern("tools/list", json!({}), &local).status, 200);
+    assert_eq!(server.post_stateless("tools/list", json!({}), &local).status, 200);
     assert_eq!(with(&server, &local), 403);
 }
 
 #[test]
 fn what_a_proxy_on_this_machine_passes_on_reads_no_metrics() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
-    let server = HttpServer::configured(&folder, "[http]\nanonymous = true\nhosts = [\"tools.example.com\"]").ready();
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    let server = HttpServer::start_with_config(&folder, "[http]\nanonymous = true\nhosts = [\"tools.example.com\"]")
+        .wait_until_ready();
     let proxied = [("Host", "tools.example.com")];
-    assert_eq!(server.modern("tools/list", json!({}), &proxied).status, 200);
+    assert_eq!(server.post_stateless("tools/list", json!({}), &proxied).status, 200);
     for host in ["tools.example.com", "localhost"] {
         assert_eq!(with(&server, &[("Host", host)]), 403, "{host}");
     }
@@ -101,27 +106,27 @@ fn what_a_proxy_on_this_machine_passes_on_reads_no_metrics() {
 #[test]
 fn a_loopback_port_without_tokens_is_a_risk_that_the_log_names() {
     let said = "every account of this machine can call all tools through this port";
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
-    let open = HttpServer::configured(&folder, "").ready();
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    let open = HttpServer::start_with_config(&folder, "").wait_until_ready();
     let line = open.log.wait_for(said);
     assert!(line.contains("WARN") && line.contains("http.tokens"), "{line}");
     let (_, callers) = token("caller", "");
-    let closed = HttpServer::configured(&plugins(), &callers).ready();
+    let closed = HttpServer::start_with_config(&plugins(), &callers).wait_until_ready();
     closed.log.wait_for("serving over HTTP");
     assert!(!closed.log.text().contains(said), "{}", closed.log.text());
 }
 
 #[test]
 fn metrics_can_be_turned_off() {
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
-    let server = HttpServer::configured(&folder, "[metrics]\nenabled = false").ready();
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    let server = HttpServer::start_with_config(&folder, "[metrics]\nenabled = false").wait_until_ready();
     assert_eq!(with(&server, &[]), 404);
-    assert!(server.modern("tools/call", json!({"name": "a"}), &[]).answer()["result"].is_object());
+    assert!(server.post_stateless("tools/call", json!({"name": "a"}), &[]).response_message()["result"].is_object());
     drop(server);
-    folder.configure("");
+    folder.write_config("");
     let command =
-        Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("TOOLBAY_METRICS_ENABLED", "false");
+        ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("TOOLBAY_METRICS_ENABLED", "false");
     assert_eq!(with(&HttpServer::run(command), &[]), 404);
-    let server = HttpServer::configured(&folder, "[metrics]\nenabled = true");
+    let server = HttpServer::start_with_config(&folder, "[metrics]\nenabled = true");
     assert!(!scrape(&server).families.is_empty());
 }

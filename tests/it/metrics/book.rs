@@ -24,7 +24,7 @@ fn everything() -> Exposition {
     let config = format!(
         "{RATES}[audit]\nfolder = \"log\"\n[state]\nfolder = \"kept\"\n[otel]\nendpoint = \"http://127.0.0.1:9\"\n"
     );
-    let server = HttpServer::configured(&folder, &config).ready();
+    let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     call(&server, "echo", json!({"text": "a"}));
     call(&server, "hoard", json!({}));
     super::until(&server, "the state is there", |metrics| metrics.samples("toolbay_state_bytes").count() == 1);

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{RATES, call, calls, scrape};
 use crate::metrics::exposition::Exposition;
-use crate::support::{DEADLINE, Folder, HttpServer, Response, Tiny, hostile, text};
+use crate::support::{DEADLINE, Folder, HttpResponse, HttpServer, TinyComponent, hostile, result_text};
 
 /// How many read metrics at once.
 const SCRAPES: usize = 1_000;
@@ -21,7 +21,7 @@ fn median(server: &HttpServer) -> Duration {
     let mut took: Vec<Duration> = (0..CALLS)
         .map(|_| {
             let begun = Instant::now();
-            assert_eq!(text(&call(server, "echo", json!({"text": "hello"}))["result"]), "hello");
+            assert_eq!(result_text(&call(server, "echo", json!({"text": "hello"}))["result"]), "hello");
             begun.elapsed()
         })
         .collect();
@@ -42,9 +42,9 @@ fn a_thousand_scrapes_at_once_disturb_no_call() {
     let names: Vec<String> = (0..200).map(|n| format!("tool-{n:03}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("many.wasm", Tiny::new(&names).build());
+    folder.put("many.wasm", TinyComponent::new(&names).build());
     let connections = "[http]\nconnections = 4096\naddress_connections = 4096\n";
-    let server = HttpServer::configured(&folder, &format!("{RATES}{connections}")).ready();
+    let server = HttpServer::start_with_config(&folder, &format!("{RATES}{connections}")).wait_until_ready();
     for name in names {
         call(&server, name, json!({}));
     }
@@ -52,7 +52,7 @@ fn a_thousand_scrapes_at_once_disturb_no_call() {
     let all: Vec<TcpStream> = (0..SCRAPES).map(|_| asked(&server)).collect();
     let crowded = median(&server);
     for (n, stream) in all.into_iter().enumerate() {
-        let response = Response::read(stream);
+        let response = HttpResponse::read(stream);
         assert_eq!(response.status, 200);
         let page = response.text();
         // Reading all of them as strictly would take a minute.
@@ -71,7 +71,7 @@ fn a_thousand_scrapes_at_once_disturb_no_call() {
 #[test]
 fn what_is_read_during_calls_is_true() {
     let folder = Folder::with("hostile.wasm", hostile());
-    let server = HttpServer::configured(&folder, RATES).ready();
+    let server = HttpServer::start_with_config(&folder, RATES).wait_until_ready();
     let done = AtomicBool::new(false);
     std::thread::scope(|threads| {
         let callers: Vec<_> = (0..4)

@@ -5,10 +5,10 @@ use std::thread;
 use std::time::Instant;
 
 use serde_json::json;
-use toolbay_testkit::{Collector, Manner};
+use toolbay_testkit::{CollectorBehavior, OtlpCollector};
 
 use super::{RATES, call, otel};
-use crate::support::{DEADLINE, Folder, HttpServer, Tiny, hostile, text};
+use crate::support::{DEADLINE, Folder, HttpServer, TinyComponent, hostile, result_text};
 
 fn number(server: &HttpServer, sample: &str) -> f64 {
     let page = server.get("/metrics", &[]).text();
@@ -19,24 +19,26 @@ fn number(server: &HttpServer, sample: &str) -> f64 {
 #[test]
 fn no_call_waits_for_a_collector() {
     for manner in [
-        Manner::Ignore,
-        Manner::Close,
-        Manner::Flood,
-        Manner::Refuse(500, String::new()),
-        Manner::Refuse(429, "Retry-After: 86400\r\n".to_owned()),
-        Manner::Refuse(307, "Location: http://169.254.169.254/\r\n".to_owned()),
-        Manner::Write(b"SSH-2.0-OpenSSH\r\n".to_vec()),
+        CollectorBehavior::Ignore,
+        CollectorBehavior::Close,
+        CollectorBehavior::EndlessBody,
+        CollectorBehavior::Reject(500, String::new()),
+        CollectorBehavior::Reject(429, "Retry-After: 86400\r\n".to_owned()),
+        CollectorBehavior::Reject(307, "Location: http://169.254.169.254/\r\n".to_owned()),
+        CollectorBehavior::WriteRaw(b"SSH-2.0-OpenSSH\r\n".to_vec()),
     ] {
-        let (folder, collector) = (Folder::with("hostile.wasm", hostile()), Collector::with(manner.clone()));
-        let server = HttpServer::configured(&folder, &otel(&collector, "logs = true\ntimeout = \"200ms\"")).ready();
-        collector.until("it is asked", |received| !received.requests.is_empty());
+        let (folder, collector) =
+            (Folder::with("hostile.wasm", hostile()), OtlpCollector::with_behavior(manner.clone()));
+        let server = HttpServer::start_with_config(&folder, &otel(&collector, "logs = true\ntimeout = \"200ms\""))
+            .wait_until_ready();
+        collector.wait_until("it is asked", |received| !received.requests.is_empty());
         for _ in 0..20 {
             let said = call(&server, "echo", json!({"text": "a"}), json!({}));
-            assert_eq!(text(&said["result"]), "a", "{manner:?}");
+            assert_eq!(result_text(&said["result"]), "a", "{manner:?}");
         }
         assert_eq!(server.get("/readyz", &[]).status, 200);
         // The log says it once for each signal.
-        if !matches!(manner, Manner::Flood) {
+        if !matches!(manner, CollectorBehavior::EndlessBody) {
             let begun = Instant::now();
             while !server.log.text().contains("cannot send metrics to http://127.0.0.1") {
                 assert!(begun.elapsed() < DEADLINE, "{manner:?}:\n{}", server.log.text());
@@ -53,9 +55,9 @@ fn no_call_waits_for_a_collector() {
 fn ten_thousand_calls_without_a_collector_take_no_memory_and_what_is_lost_is_told() {
     // Nobody listens there any more.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let config = format!("[otel]\nendpoint = \"http://{address}\"\nmetrics = false\n{RATES}");
-    let server = HttpServer::configured(&folder, &config).ready();
+    let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     let calls = |count: usize| {
         thread::scope(|threads| {
             for _ in 0..4 {
@@ -87,16 +89,16 @@ fn ten_thousand_calls_without_a_collector_take_no_memory_and_what_is_lost_is_tol
 fn a_collector_that_comes_back_gets_what_was_kept() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
-    let collector = Collector::on(listener, Manner::Refuse(503, String::new()));
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    let collector = OtlpCollector::with_listener(listener, CollectorBehavior::Reject(503, String::new()));
     let config = format!("[otel]\nendpoint = \"http://{address}\"\nmetrics = false\n{RATES}");
-    let server = HttpServer::configured(&folder, &config).ready();
+    let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     for _ in 0..10 {
         call(&server, "a", json!({}), json!({}));
     }
-    collector.until("it was refused", |received| received.requests.len() > 1);
-    collector.behave(Manner::Take);
-    collector.until("all", |received| received.spans.len() == 10);
+    collector.wait_until("it was refused", |received| received.requests.len() > 1);
+    collector.set_behavior(CollectorBehavior::Accept);
+    collector.wait_until("all", |received| received.spans.len() == 10);
     let begun = Instant::now();
     while !server.log.text().contains("traces are sent to") {
         assert!(begun.elapsed() < DEADLINE, "{}", server.log.text());

@@ -3,17 +3,17 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
-use toolbay_testkit::Collector;
+use toolbay_testkit::OtlpCollector;
 
 use super::{call, named, otel};
 use crate::requests::{authority, secure};
-use crate::support::{DEADLINE, Folder, HttpServer, Tiny, Toolbay};
+use crate::support::{DEADLINE, Folder, HttpServer, TinyComponent, ToolbayCommand};
 
 /// What `toolbay serve` says of a mistake.
 fn mistake(config: &str, variables: &[(&str, &str)]) -> String {
     let folder = Folder::new();
-    folder.configure(config);
-    let mut command = Toolbay::new(&folder).args(["serve"]);
+    folder.write_config(config);
+    let mut command = ToolbayCommand::new(&folder).args(["serve"]);
     for (name, value) in variables {
         command = command.env(name, value);
     }
@@ -56,16 +56,16 @@ fn a_mistake_ends_the_program_and_no_secret_is_repeated() {
 
 #[test]
 fn headers_come_from_files_and_variables() {
-    let (folder, collector) = (Folder::with("a.wasm", Tiny::new(&["a"]).build()), Collector::start());
-    folder.configure(&otel(
+    let (folder, collector) = (Folder::with("a.wasm", TinyComponent::new(&["a"]).build()), OtlpCollector::start());
+    folder.write_config(&otel(
         &collector,
         "[otel.headers]\nauthorization = { environment = \"A_TOKEN\", format = \"Bearer {}\" }\nx-key = { file = \"key\" }\n",
     ));
-    std::fs::write(folder.beside("key"), "of-a-file\n").unwrap();
-    std::fs::set_permissions(folder.beside("key"), std::fs::Permissions::from_mode(0o600)).unwrap();
-    let command = Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("A_TOKEN", "s3cret");
-    let server = HttpServer::run(command).ready();
-    let received = collector.until("a request", |received| !received.requests.is_empty());
+    std::fs::write(folder.sibling_path("key"), "of-a-file\n").unwrap();
+    std::fs::set_permissions(folder.sibling_path("key"), std::fs::Permissions::from_mode(0o600)).unwrap();
+    let command = ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("A_TOKEN", "s3cret");
+    let server = HttpServer::run(command).wait_until_ready();
+    let received = collector.wait_until("a request", |received| !received.requests.is_empty());
     let (head, _) = &received.requests[0];
     assert!(head.contains("authorization: Bearer s3cret\r\n") && head.contains("x-key: of-a-file\r\n"), "{head}");
     assert!(!server.log.text().contains("s3cret"));
@@ -76,32 +76,32 @@ fn a_collector_is_trusted_if_its_authority_is_listed() {
     let folder = Folder::new();
     let (address, requests) = secure(&authority(&folder));
     let config = format!("[otel]\nendpoint = \"https://localhost:{}\"\ninterval = \"100ms\"\n", address.port());
-    let server = HttpServer::configured(&folder, &config).ready();
+    let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     server.log.wait_for("cannot send metrics to https://localhost");
     assert!(requests.try_recv().is_err(), "sent to somebody who is not trusted");
     drop(server);
-    let _server = HttpServer::configured(&folder, &format!("{config}ca = [\"ca.pem\"]\n")).ready();
+    let _server = HttpServer::start_with_config(&folder, &format!("{config}ca = [\"ca.pem\"]\n")).wait_until_ready();
     let request = requests.recv_timeout(DEADLINE).unwrap();
     assert!(request.starts_with("POST /v1/metrics HTTP/1.1\r\n"), "{request}");
 }
 
 #[test]
 fn the_variables_of_opentelemetry_count_if_the_operator_says_so() {
-    let (folder, collector) = (Folder::with("a.wasm", Tiny::new(&["a"]).build()), Collector::start());
-    folder.configure(&format!("[otel]\nvariables = true\nresource = {{ team = \"own\" }}\n{}", super::RATES));
+    let (folder, collector) = (Folder::with("a.wasm", TinyComponent::new(&["a"]).build()), OtlpCollector::start());
+    folder.write_config(&format!("[otel]\nvariables = true\nresource = {{ team = \"own\" }}\n{}", super::RATES));
     let variables = [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url()),
         ("OTEL_EXPORTER_OTLP_HEADERS", "x-key=a%20b".to_owned()),
         ("OTEL_SERVICE_NAME", "tools".to_owned()),
         ("OTEL_RESOURCE_ATTRIBUTES", "team=theirs,deployment.environment.name=test,service.name=x".to_owned()),
     ];
-    let mut command = Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]);
+    let mut command = ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]);
     for (name, value) in &variables {
         command = command.env(name, value);
     }
-    let server = HttpServer::run(command).ready();
+    let server = HttpServer::run(command).wait_until_ready();
     call(&server, "a", json!({}), json!({}));
-    let received = collector.until("a span", |received| named(received, "tools/call a").len() == 1);
+    let received = collector.wait_until("a span", |received| named(received, "tools/call a").len() == 1);
     let resource = |name: &str| received.resource[name].as_str();
     assert_eq!(
         (resource("service.name"), resource("team"), resource("deployment.environment.name")),
@@ -112,19 +112,20 @@ fn the_variables_of_opentelemetry_count_if_the_operator_says_so() {
 
 #[test]
 fn what_is_off_is_not_sent_and_a_part_of_the_traces_can_be() {
-    let (folder, collector) = (Folder::with("a.wasm", Tiny::new(&["a"]).build()), Collector::start());
-    let server = HttpServer::configured(&folder, &otel(&collector, "traces = false")).ready();
+    let (folder, collector) = (Folder::with("a.wasm", TinyComponent::new(&["a"]).build()), OtlpCollector::start());
+    let server = HttpServer::start_with_config(&folder, &otel(&collector, "traces = false")).wait_until_ready();
     call(&server, "a", json!({}), json!({"traceparent": super::PARENT}));
-    let before = collector.received().reports;
-    collector.until("two reports", |received| received.reports >= before + 2);
+    let before = collector.received().metric_reports;
+    collector.wait_until("two reports", |received| received.metric_reports >= before + 2);
     drop(server);
     let received = collector.received();
     assert!(received.spans.is_empty() && received.logs.is_empty());
-    let collector = Collector::start();
-    let server = HttpServer::configured(&folder, &otel(&collector, "metrics = false\nsample = 0")).ready();
+    let collector = OtlpCollector::start();
+    let server =
+        HttpServer::start_with_config(&folder, &otel(&collector, "metrics = false\nsample = 0")).wait_until_ready();
     call(&server, "a", json!({}), json!({}));
     call(&server, "a", json!({}), json!({"traceparent": super::PARENT}));
-    let received = collector.until("the caller's trace", |received| received.spans.len() == 1);
+    let received = collector.wait_until("the caller's trace", |received| received.spans.len() == 1);
     drop(server);
-    assert_eq!((received.reports, collector.received().spans.len()), (0, 1));
+    assert_eq!((received.metric_reports, collector.received().spans.len()), (0, 1));
 }

@@ -17,8 +17,8 @@ const CONFIG: &str = "[state]\nfolder = \"kept\"\n[ceilings]\nask_rounds = 1000\
 
 fn served(site: &Site, more: &str) -> HttpServer {
     let folder = Folder::with("asker.wasm", asker());
-    std::fs::create_dir(folder.beside("data")).unwrap();
-    let data = folder.beside("data").display().to_string();
+    std::fs::create_dir(folder.sibling_path("data")).unwrap();
+    let data = folder.sibling_path("data").display().to_string();
     folder.put("asker.toml", format!("{}{more}", grant(site).replace("{folder}", &data)));
     configured(&folder, CONFIG)
 }
@@ -77,7 +77,7 @@ fn over_a_thousand_rounds_with_restarts_everything_happens_once() {
         sent = again(&call, &result, &mut |_, _| accepted(""));
         if rounds % 100 == 0 {
             let folder = server.folder().clone();
-            server.end();
+            server.stop();
             server = configured(&folder, CONFIG);
         }
     };
@@ -101,10 +101,10 @@ fn what_cannot_happen_once_bars_a_call_from_asking() {
         ),
     ] {
         let result = stateless(&server, "tools/call", steps(json!([before, ask])), &everything());
-        assert!(text(&result["result"]).contains(words), "{before}: {result}");
+        assert!(result_text(&result["result"]).contains(words), "{before}: {result}");
         // Without a question, nothing is barred.
         let result = stateless(&server, "tools/call", steps(json!([before])), &everything());
-        assert!(!text(&result["result"]).contains(words), "{before}: {result}");
+        assert!(!result_text(&result["result"]).contains(words), "{before}: {result}");
     }
     // What was refused, and what changes nothing, bars nothing.
     for before in [
@@ -125,7 +125,7 @@ fn a_call_that_does_something_else_after_its_question_fails_and_says_what() {
     let server = served(&site, "");
     let call = steps(json!([{"send-anywhere": ["POST", site.url("/echo/")]}, {"ask": [form("who")]}]));
     let (result, _) = answering(&server, "tools/call", &call, &mut |key, _| accepted(key));
-    let words = text(&result);
+    let words = result_text(&result);
     assert!(words.contains("did something else than before") && words.contains("POST http://127.0.0.1:"), "{words}");
     assert_eq!(reached(&site).len(), 1);
 }
@@ -148,9 +148,10 @@ fn a_secret_of_a_request_is_not_in_what_is_remembered() {
         format!("[secrets.token]\nenvironment = \"TOKEN\"\nquery = \"key\"\norigins = [\"http://{}\"]\n", site.address);
     let folder = Folder::with("asker.wasm", asker());
     folder.put("asker.toml", format!("{}{secret}", site.grant()));
-    let command =
-        crate::support::Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("TOKEN", "hunter2-hunter2");
-    let server = HttpServer::run(command).ready();
+    let command = crate::support::ToolbayCommand::new(&folder)
+        .args(["serve", "--http", "127.0.0.1:0"])
+        .env("TOKEN", "hunter2-hunter2");
+    let server = HttpServer::run(command).wait_until_ready();
     while !server.result("tools/list", json!({}))["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "ask")
     {
         std::thread::yield_now();

@@ -1,7 +1,7 @@
 //! Calls that ask are recorded with what their client answered, and run again without asking anybody.
 
 use super::*;
-use crate::support::Toolbay;
+use crate::support::ToolbayCommand;
 
 #[test]
 fn a_call_that_asks_comes_out_the_same_before_and_after_the_answer() {
@@ -19,16 +19,16 @@ fn a_call_that_asks_comes_out_the_same_before_and_after_the_answer() {
     ]));
     let (result, rounds) = answering(&server, "tools/call", &params, &mut |_, _| accepted("Ada"));
     assert_eq!(rounds, 1);
-    let text = text(&result);
+    let text = result_text(&result);
     assert!(text.contains("Ada"), "{result}");
-    let file = folder.beside("calls.jsonl");
+    let file = folder.sibling_path("calls.jsonl");
     let written = || std::fs::read_to_string(&file).unwrap().matches("{\"call\":").count();
     while written() < 2 {
         std::thread::yield_now();
     }
     drop(server);
     while site.requests.try_recv().is_ok() {}
-    let outcome = Toolbay::new(&folder).args(["replay", file.to_str().unwrap()]).run();
+    let outcome = ToolbayCommand::new(&folder).args(["replay", file.to_str().unwrap()]).run();
     assert_eq!(outcome.code, 0, "{outcome}");
     assert!(outcome.stdout.contains("2 equal, 0 different, 0 not replayable"), "{outcome}");
     assert!(site.requests.try_recv().is_err(), "a request was sent");

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::http::auth::token;
-use crate::support::Toolbay;
+use crate::support::ToolbayCommand;
 
 const BASE64URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -10,7 +10,7 @@ const BASE64URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvw
 fn refused(server: &HttpServer, method: &str, params: Value, headers: &[(&str, &str)]) -> (i64, String) {
     let mut params = params;
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": everything()});
-    let response = server.modern(method, params.clone(), headers).answer();
+    let response = server.post_stateless(method, params.clone(), headers).response_message();
     let error = &response["error"];
     assert!(error.is_object(), "{method} {}: {response}", params["arguments"]);
     (error["code"].as_i64().unwrap(), error["data"]["reason"].as_str().unwrap_or_default().to_owned())
@@ -20,7 +20,7 @@ fn refused(server: &HttpServer, method: &str, params: Value, headers: &[(&str, &
 fn asked(server: &HttpServer, call: &Value, headers: &[(&str, &str)]) -> Value {
     let mut params = call.clone();
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": everything()});
-    let response = server.modern("tools/call", params, headers).answer();
+    let response = server.post_stateless("tools/call", params, headers).response_message();
     again(call, &response["result"], &mut |key, _| accepted(key))
 }
 
@@ -87,11 +87,11 @@ fn a_state_belongs_to_one_request_of_one_caller() {
     let [(ada, of_ada), (bob, of_bob)] = ["ada", "bob"].map(|name| token(name, ""));
     let [ada, bob] = [ada, bob].map(|token| format!("Bearer {token}"));
     let (ada, bob) = ([("Authorization", ada.as_str())], [("Authorization", bob.as_str())]);
-    let server = HttpServer::configured(&folder, &format!("{of_ada}{of_bob}"));
+    let server = HttpServer::start_with_config(&folder, &format!("{of_ada}{of_bob}"));
     let listed = || {
         let mut params = json!({});
         params["_meta"] = json!({});
-        server.modern("tools/list", params, &ada).answer()["result"]["tools"].to_string()
+        server.post_stateless("tools/list", params, &ada).response_message()["result"]["tools"].to_string()
     };
     while !listed().contains("\"ask\"") {
         std::thread::yield_now();
@@ -118,7 +118,7 @@ fn a_state_belongs_to_one_request_of_one_caller() {
     // Used once, it is used.
     let mut params = good.clone();
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": everything()});
-    let response = server.modern("tools/call", params, &ada).answer();
+    let response = server.post_stateless("tools/call", params, &ada).response_message();
     assert_eq!(said(&response["result"]), [accepted("who").to_string()]);
     assert_eq!(refused(&server, "tools/call", good, &ada), (-32_602, "used".to_owned()));
 }
@@ -179,9 +179,10 @@ fn servers_of_one_service_share_a_key_and_others_do_not() {
     let call = steps(json!([{"ask": [form("who")]}]));
     let start = |key: &str| {
         let folder = folder("");
-        folder.configure("[server]\nstate_key = \"STATE_KEY\"");
-        let command = Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("STATE_KEY", &key.repeat(32));
-        let server = HttpServer::run(command).ready();
+        folder.write_config("[server]\nstate_key = \"STATE_KEY\"");
+        let command =
+            ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("STATE_KEY", &key.repeat(32));
+        let server = HttpServer::run(command).wait_until_ready();
         while !server.result("tools/list", json!({}))["tools"].to_string().contains("\"ask\"") {
             std::thread::yield_now();
         }
@@ -193,8 +194,8 @@ fn servers_of_one_service_share_a_key_and_others_do_not() {
     let response = stateless(&two, "tools/call", good, &everything());
     assert_eq!(said(&response["result"]), [accepted("who").to_string()]);
     let folder = folder("");
-    folder.configure("[server]\nstate_key = \"STATE_KEY\"");
-    let outcome = Toolbay::new(&folder).args(["serve"]).env("STATE_KEY", "too short").run();
+    folder.write_config("[server]\nstate_key = \"STATE_KEY\"");
+    let outcome = ToolbayCommand::new(&folder).args(["serve"]).env("STATE_KEY", "too short").run();
     assert_eq!(outcome.code, 64, "{outcome}");
     assert!(
         outcome.stderr.contains("must have 64 hexadecimal digits") && !outcome.stderr.contains("too short"),

@@ -58,7 +58,7 @@ fn a_thousand_calls_that_wait_for_a_person_hold_no_guest_and_little_memory() {
     let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello});
     let response = server.post(&[], hello.to_string().as_bytes());
     let session = response.header("mcp-session-id").unwrap().to_owned();
-    drop(response.answer());
+    drop(response.response_message());
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     drop(
         server

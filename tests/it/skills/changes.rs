@@ -7,17 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Value, json};
 
 use super::{Peer, bytes, fits, manifest, skills, uris, write};
-use crate::support::{Folder, HttpServer, MODERN, Server};
+use crate::support::{Folder, HttpServer, MODERN, StdioServer};
 
 const CHANGED: &str = "notifications/resources/list_changed";
 
 /// The entry of a skill, if it is served.
-fn entry(server: &mut Server, name: &str) -> Option<Value> {
-    let answer = server.ask("skills/get", json!({"uri": format!("skill://{name}/SKILL.md")}));
+fn entry(server: &mut StdioServer, name: &str) -> Option<Value> {
+    let answer = server.request_and_wait("skills/get", json!({"uri": format!("skill://{name}/SKILL.md")}));
     answer.get("result").map(|result| result["skill"].clone())
 }
 
-fn read(server: &mut Server, uri: &str) -> Vec<u8> {
+fn read(server: &mut StdioServer, uri: &str) -> Vec<u8> {
     bytes(&server.result("resources/read", json!({"uri": uri})))
 }
 
@@ -29,8 +29,8 @@ fn file<'a>(entry: &'a Value, uri: &str) -> &'a Value {
 #[test]
 fn a_change_is_told_and_is_in_the_entry_and_in_the_file() {
     let folder = skills();
-    let mut server = Server::start(&folder);
-    server.until("the skill is served", |server| entry(server, "pdf").is_some());
+    let mut server = StdioServer::start(&folder);
+    server.wait_until("the skill is served", |server| entry(server, "pdf").is_some());
     server.result("skills/list", json!({}));
     server.result("resources/list", json!({}));
     server.result("resources/templates/list", json!({}));
@@ -50,23 +50,27 @@ fn a_change_is_told_and_is_in_the_entry_and_in_the_file() {
     // A file that comes and one that goes.
     write(&folder, "pdf.skill/new.md", "new");
     let new = json!({"uri": "skill://pdf/new.md"});
-    server.until("the file is there", |server| server.ask("resources/read", new.clone()).get("result").is_some());
+    server.wait_until("the file is there", |server| {
+        server.request_and_wait("resources/read", new.clone()).get("result").is_some()
+    });
     assert_eq!(read(&mut server, "skill://pdf/new.md"), b"new");
-    fs::remove_file(folder.path("pdf.skill/new.md")).unwrap();
-    server.until("the file is gone", |server| server.ask("resources/read", new.clone()).get("error").is_some());
+    fs::remove_file(folder.plugin_path("pdf.skill/new.md")).unwrap();
+    server.wait_until("the file is gone", |server| {
+        server.request_and_wait("resources/read", new.clone()).get("error").is_some()
+    });
     assert_eq!(server.error("resources/read", new)["code"], -32002);
 
     // All of it goes.
-    fs::remove_dir_all(folder.path("pdf.skill")).unwrap();
-    server.until("the skill is gone", |server| entry(server, "pdf").is_none());
+    fs::remove_dir_all(folder.plugin_path("pdf.skill")).unwrap();
+    server.wait_until("the skill is gone", |server| entry(server, "pdf").is_none());
     assert_eq!(uris(&server.result("skills/list", json!({}))["skills"]), ["skill://zip/SKILL.md"]);
 }
 
 #[test]
 fn a_skill_that_becomes_wrong_stays_as_it_was_with_all_of_its_files() {
     let folder = skills();
-    let mut server = Server::start(&folder);
-    server.until("the skill is served", |server| entry(server, "pdf").is_some());
+    let mut server = StdioServer::start(&folder);
+    server.wait_until("the skill is served", |server| entry(server, "pdf").is_some());
     let before = entry(&mut server, "pdf").unwrap();
     write(&folder, "pdf.skill/templates/invoice.md", "# Of the new version\n");
     write(&folder, "pdf.skill/SKILL.md", "---\nname: pdf\ndescription: [\n---\n");
@@ -82,22 +86,22 @@ fn a_skill_that_becomes_wrong_stays_as_it_was_with_all_of_its_files() {
     // Others are not disturbed, and what is mended is served.
     assert!(entry(&mut server, "zip").is_some());
     write(&folder, "pdf.skill/SKILL.md", manifest("pdf", "Is mended."));
-    let mended = |server: &mut Server| entry(server, "pdf").unwrap()["frontmatter"]["description"] == "Is mended.";
-    server.until("it is mended", mended);
+    let mended = |server: &mut StdioServer| entry(server, "pdf").unwrap()["frontmatter"]["description"] == "Is mended.";
+    server.wait_until("it is mended", mended);
     assert_eq!(read(&mut server, "skill://pdf/templates/invoice.md"), b"# Of the new version\n");
 }
 
 #[test]
 fn a_file_that_is_replaced_by_a_link_is_not_followed() {
     let folder = skills();
-    fs::write(folder.beside("secret"), "hush").unwrap();
-    let mut server = Server::start(&folder);
-    server.until("the skill is served", |server| entry(server, "pdf").is_some());
+    fs::write(folder.sibling_path("secret"), "hush").unwrap();
+    let mut server = StdioServer::start(&folder);
+    server.wait_until("the skill is served", |server| entry(server, "pdf").is_some());
     let uri = "skill://pdf/templates/invoice.md";
-    fs::remove_file(folder.path("pdf.skill/templates/invoice.md")).unwrap();
-    symlink("../../../secret", folder.path("pdf.skill/templates/invoice.md")).unwrap();
-    server.until("the file is gone", |server| {
-        let answer = server.ask("resources/read", json!({"uri": uri}));
+    fs::remove_file(folder.plugin_path("pdf.skill/templates/invoice.md")).unwrap();
+    symlink("../../../secret", folder.plugin_path("pdf.skill/templates/invoice.md")).unwrap();
+    server.wait_until("the file is gone", |server| {
+        let answer = server.request_and_wait("resources/read", json!({"uri": uri}));
         if let Some(result) = answer.get("result") {
             assert_eq!(bytes(result), b"# Invoice\n");
         }
@@ -111,17 +115,17 @@ fn a_file_that_is_replaced_by_a_link_is_not_followed() {
 fn version(folder: &Folder, n: usize) {
     let text = |file: usize| format!("version {n} of file {file}\n");
     for file in 0..20 {
-        let path = folder.beside(&format!("next/{file}.md"));
+        let path = folder.sibling_path(&format!("next/{file}.md"));
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text(file)).unwrap();
     }
-    fs::write(folder.beside("next/SKILL.md"), manifest("swap", &format!("Version {n}."))).unwrap();
-    if folder.path("swap.skill").exists() {
-        fs::rename(folder.path("swap.skill"), folder.beside("last")).unwrap();
+    fs::write(folder.sibling_path("next/SKILL.md"), manifest("swap", &format!("Version {n}."))).unwrap();
+    if folder.plugin_path("swap.skill").exists() {
+        fs::rename(folder.plugin_path("swap.skill"), folder.sibling_path("last")).unwrap();
     }
-    fs::rename(folder.beside("next"), folder.path("swap.skill")).unwrap();
-    if folder.beside("last").exists() {
-        fs::remove_dir_all(folder.beside("last")).unwrap();
+    fs::rename(folder.sibling_path("next"), folder.plugin_path("swap.skill")).unwrap();
+    if folder.sibling_path("last").exists() {
+        fs::remove_dir_all(folder.sibling_path("last")).unwrap();
     }
 }
 
@@ -129,11 +133,11 @@ fn version(folder: &Folder, n: usize) {
 fn an_entry_is_never_of_two_versions_and_no_file_is_of_another_than_its_entry() {
     let folder = Folder::new();
     version(&folder, 0);
-    let server = HttpServer::configured(
+    let server = HttpServer::start_with_config(
         &folder,
         "[rate_limit]\ncalls = 1_000_000\nper = \"1m\"\n[client_rate_limit]\ncalls = 1_000_000\nper = \"1m\"",
     )
-    .ready();
+    .wait_until_ready();
     let (over, uri) = (AtomicBool::new(false), "skill://swap/SKILL.md");
     let versions = std::thread::scope(|threads| {
         let swapping = threads.spawn(|| {
@@ -147,7 +151,7 @@ fn an_entry_is_never_of_two_versions_and_no_file_is_of_another_than_its_entry() 
             }
         });
         let peer = Peer::new(&server, MODERN);
-        let entry = || peer.ask("skills/get", json!({"uri": uri})).answer()["result"]["skill"].clone();
+        let entry = || peer.ask("skills/get", json!({"uri": uri})).response_message()["result"]["skill"].clone();
         let mut seen = Vec::new();
         while seen.len() < 5 {
             let before = entry();
@@ -156,7 +160,7 @@ fn an_entry_is_never_of_two_versions_and_no_file_is_of_another_than_its_entry() 
             let n = description.trim_start_matches("Version ").trim_end_matches('.');
             assert_eq!(files.len(), 21);
             for (place, file) in files.iter().enumerate() {
-                let read = peer.ask("resources/read", json!({"uri": file["uri"]})).answer();
+                let read = peer.ask("resources/read", json!({"uri": file["uri"]})).response_message();
                 let name = file["uri"].as_str().unwrap().trim_start_matches("skill://swap/").trim_end_matches(".md");
                 if name != "SKILL" {
                     // The digest is of this version, whatever is served by now.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use toolbay_testkit::latency::Latencies;
+use toolbay_testkit::latency::LatencyHistogram;
 
 use super::answer;
 use super::server::{Server, Via};
@@ -41,7 +41,7 @@ pub enum Until {
 /// The result of a measurement.
 pub struct Driven {
     /// The latencies of each group.
-    pub groups: Vec<Latencies>,
+    pub groups: Vec<LatencyHistogram>,
     /// Time from the first request to the last response.
     pub took: Duration,
     /// Number of calls of all groups.
@@ -108,7 +108,7 @@ impl Server {
             self.connect(callers.len())?;
             self.reconnect()?;
         }
-        let mut latencies = groups.iter().map(|_| Latencies::new()).collect::<Result<Vec<_>>>()?;
+        let mut latencies = groups.iter().map(|_| LatencyHistogram::new()).collect::<Result<Vec<_>>>()?;
         let cpu = self.cpu()?;
         let began = Instant::now();
         let mut crowd = Crowd { groups, callers, until, began, begun: 0, last: 0 };
@@ -131,7 +131,7 @@ impl Server {
             self.flush()?;
         }
         let took = began.elapsed();
-        let calls = latencies.iter().map(Latencies::len).sum();
+        let calls = latencies.iter().map(LatencyHistogram::len).sum();
         Ok(Driven { groups: latencies, took, calls, cpu: self.cpu()?.saturating_sub(cpu) })
     }
 
@@ -148,7 +148,7 @@ impl Server {
         &mut self,
         place: usize,
         crowd: &mut Crowd<'_>,
-        latencies: &mut [Latencies],
+        latencies: &mut [LatencyHistogram],
         now: Instant,
     ) -> Result<()> {
         let mut ended = Vec::new();
@@ -201,7 +201,7 @@ impl<'a> Crowd<'a> {
     }
 
     /// Processes a response. Returns the caller, if its next call starts at once.
-    fn end(&mut self, message: &[u8], latencies: &mut [Latencies], now: Instant) -> Result<Option<usize>> {
+    fn end(&mut self, message: &[u8], latencies: &mut [LatencyHistogram], now: Instant) -> Result<Option<usize>> {
         // Servers may also send notifications.
         let Some(id) = answer::id(message)? else { return Ok(None) };
         let index = usize::try_from(id % self.callers.len() as u64)?;

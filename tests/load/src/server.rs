@@ -87,7 +87,7 @@ impl Server {
             self.poll.watch(&wire, place)?;
             self.wires.push(wire);
             if self.via != Via::Stateless {
-                self.exchange(place, "initialize", message::hello(revision::SESSION))?;
+                self.exchange(place, "initialize", message::initialize_params(revision::NEWEST_SESSION_REVISION))?;
                 self.notify(place, "notifications/initialized")?;
             }
         }
@@ -143,8 +143,8 @@ impl Server {
     pub fn until_listed_within(&mut self, patience: Duration, is_complete: impl Fn(&[String]) -> bool) -> Result<()> {
         let deadline = Instant::now() + patience;
         loop {
-            let tools = message::pages(|params| self.ask("tools/list", params))?;
-            let names = message::names(&tools);
+            let tools = message::list_all_tools(|params| self.ask("tools/list", params))?;
+            let names = message::tool_names(&tools);
             if is_complete(&names) {
                 return Ok(());
             }
@@ -168,13 +168,13 @@ impl Server {
         // These IDs are separate from the small ones of measured calls.
         let id = (1 << 52) + self.asked;
         let request = match self.via {
-            Via::Stateless => message::stateless(revision::STATELESS, id, method, params),
+            Via::Stateless => message::stateless_request(revision::FIRST_STATELESS_REVISION, id, method, params),
             Via::Stdio | Via::Session => message::request(id, method, &params),
         };
         let name = request.pointer("/params/name").and_then(Value::as_str).map(str::to_owned);
         self.queue(place, request.to_string().as_bytes(), method, name.as_deref())?;
         let said = self.receive(place, id).with_context(|| format!("no answer to {method}"))?;
-        message::answer(said)?.with_context(|| format!("{method} failed"))
+        message::parse_response(said)?.with_context(|| format!("{method} failed"))
     }
 
     fn notify(&mut self, place: usize, method: &str) -> Result<()> {
@@ -192,10 +192,10 @@ impl Server {
         self.wait_for(place, |wire| {
             if wire.is_socket() {
                 let Some(response) = wire.response()? else { return Ok(None) };
-                return message::read(&response.message).map(Some);
+                return message::parse_line(&response.message).map(Some);
             }
             while let Some(line) = wire.line() {
-                let message = message::read(line)?;
+                let message = message::parse_line(line)?;
                 if message.get("id").is_some_and(|said| *said == id) {
                     return Ok(Some(message));
                 }
@@ -234,10 +234,13 @@ impl Server {
         let headers = match (via, &wire.session) {
             (Via::Stateless, _) => {
                 let name = name.map(|name| format!("Mcp-Name: {name}\r\n")).unwrap_or_default();
-                format!("MCP-Protocol-Version: {}\r\nMcp-Method: {method}\r\n{name}", revision::STATELESS)
+                format!(
+                    "MCP-Protocol-Version: {}\r\nMcp-Method: {method}\r\n{name}",
+                    revision::FIRST_STATELESS_REVISION
+                )
             }
             (_, Some(session)) => {
-                format!("MCP-Protocol-Version: {}\r\nMcp-Session-Id: {session}\r\n", revision::SESSION)
+                format!("MCP-Protocol-Version: {}\r\nMcp-Session-Id: {session}\r\n", revision::NEWEST_SESSION_REVISION)
             }
             (_, None) => String::new(),
         };

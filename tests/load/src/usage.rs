@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use toolbay_testkit::vitals::vitals;
+use toolbay_testkit::process_usage::vitals;
 
 /// Returns the CPU time of a process and its children. The scheduler counts it in nanoseconds,
 /// which is finer than the clock ticks of `stat`. It excludes threads that have ended.

@@ -89,7 +89,7 @@ const NUMBER: usize = 16;
 /// Returns the client metadata in a request of a stateless revision.
 fn stated() -> String {
     let key = "io.modelcontextprotocol";
-    let revision = revision::STATELESS;
+    let revision = revision::FIRST_STATELESS_REVISION;
     format!(",\"_meta\":{{\"{key}/protocolVersion\":\"{revision}\",\"{key}/clientCapabilities\":{{}}}}")
 }
 

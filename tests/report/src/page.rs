@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use toolbay_testkit::vitals;
+use toolbay_testkit::process_usage;
 
 /// Path of the page, relative to the repository.
 const PAGE: &str = "docs/src/benchmarks.md";
@@ -81,7 +81,7 @@ impl Machine {
             // The rest of the version names the distributor.
             kernel: read("/proc/sys/kernel/osrelease").trim().split('-').next().unwrap_or_default().to_owned(),
             memory,
-            load: vitals::load_average()?,
+            load: process_usage::load_average()?,
             commit,
         })
     }

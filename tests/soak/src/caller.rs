@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use fastrand::Rng;
 use serde_json::json;
-use toolbay_testkit::{Answer, DEADLINE, Event, Mailbox};
+use toolbay_testkit::{CallerEvent, CallerMailbox, DEADLINE, RequestResult};
 
 use crate::counts::{CANCELLED, kind};
 use crate::mix::{self, Call, Deed, Expected, said};
@@ -22,7 +22,7 @@ const BURST: usize = 100;
 /// A caller.
 pub(crate) struct Caller<'a> {
     soak: &'a Soak<'a>,
-    mailbox: Mailbox<'a>,
+    mailbox: CallerMailbox<'a>,
     random: Rng,
     /// Maximum number of requests in flight.
     window: usize,
@@ -47,7 +47,7 @@ enum Wanted<'a> {
 
 impl<'a> Caller<'a> {
     pub(crate) fn new(soak: &'a Soak<'a>, window: usize, seed: u64) -> Self {
-        let mailbox = soak.connection.mailbox();
+        let mailbox = soak.connection.open_mailbox();
         Self { soak, mailbox, random: Rng::with_seed(seed), window, burst: 0, open: HashMap::new() }
     }
 
@@ -90,7 +90,7 @@ impl<'a> Caller<'a> {
                 open(self.mailbox.call(&slot.tool, &slot.arguments)?, Wanted::Slot(slot, step), None);
             }
             Deed::Ping => open(self.mailbox.request("ping", &json!({}))?, Wanted::Pong, None),
-            Deed::Garbage(line) => self.soak.connection.send_garbage(line)?,
+            Deed::Garbage(line) => self.soak.connection.send_invalid_line(line)?,
         }
         Ok(())
     }
@@ -103,14 +103,14 @@ impl<'a> Caller<'a> {
             return Ok(());
         };
         // Responses that have already arrived take precedence.
-        match self.mailbox.next(at.max(now)) {
-            Some(Event::Answer(id, answer)) => {
+        match self.mailbox.next_event(at.max(now)) {
+            Some(CallerEvent::Response(id, answer)) => {
                 if let Some(open) = self.open.remove(&id) {
-                    self.judge(id, &open, &answer.what);
+                    self.judge(id, &open, &answer.message);
                 }
             }
-            Some(Event::Progress(_)) => {}
-            Some(Event::Gone) => bail!("the server exited"),
+            Some(CallerEvent::Progress(_)) => {}
+            Some(CallerEvent::ServerExited) => bail!("the server exited"),
             None => match self.open.remove(&id) {
                 Some(Open { cancel: Some(_), .. }) => {
                     self.soak.connection.cancel(id)?;
@@ -122,7 +122,7 @@ impl<'a> Caller<'a> {
         Ok(())
     }
 
-    fn judge(&self, id: u64, open: &Open<'_>, answer: &Answer) {
+    fn judge(&self, id: u64, open: &Open<'_>, answer: &RequestResult) {
         let verdict = match &open.expected {
             Wanted::Pong => return,
             Wanted::Call(expected) => expected.judge(answer),
@@ -130,13 +130,13 @@ impl<'a> Caller<'a> {
         };
         self.soak.counts.call(&kind(answer));
         if let Err(fault) = verdict {
-            self.soak.connection.books().fault(&format!("call {id}: {fault}"));
+            self.soak.connection.ledger().record_fault(&format!("call {id}: {fault}"));
         }
     }
 }
 
 /// Checks whether a slot's tool may return this result since that step.
-pub(crate) fn judge_slot(slot: &Slot, since: usize, answer: &Answer) -> Result<(), String> {
+pub(crate) fn judge_slot(slot: &Slot, since: usize, answer: &RequestResult) -> Result<(), String> {
     match slot_said(answer) {
         Some(said) if slot.allows(since, &said) => Ok(()),
         _ => Err(format!("{} answered what it could not: {answer:?}", slot.tool)),
@@ -144,7 +144,7 @@ pub(crate) fn judge_slot(slot: &Slot, since: usize, answer: &Answer) -> Result<(
 }
 
 /// Returns the result of a slot's tool; `None` if it is neither a text nor an unknown tool.
-pub(crate) fn slot_said(answer: &Answer) -> Option<Said> {
+pub(crate) fn slot_said(answer: &RequestResult) -> Option<Said> {
     match answer {
         Ok(result) if kind(answer) == "ok" => Some(Some(said(result)?.to_owned())),
         Err(refusal) if refusal.code == -32602 => Some(None),

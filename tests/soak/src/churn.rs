@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use fastrand::Rng;
-use toolbay_testkit::Mailbox;
+use toolbay_testkit::CallerMailbox;
 
 use crate::caller::{judge_slot, slot_said};
 use crate::counts::kind;
@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// A slot's file and the state of its changes.
 pub(crate) struct Churner<'a> {
     soak: &'a Soak<'a>,
-    mailbox: Mailbox<'a>,
+    mailbox: CallerMailbox<'a>,
     random: Rng,
     slot: &'a Slot,
     source: Source<'a>,
@@ -37,7 +37,7 @@ pub(crate) struct Churner<'a> {
 
 impl<'a> Churner<'a> {
     pub(crate) fn new(soak: &'a Soak<'a>, slot: &'a Slot, source: Source<'a>, files: &'a Files, seed: u64) -> Self {
-        let (mailbox, random) = (soak.connection.mailbox(), Rng::with_seed(seed));
+        let (mailbox, random) = (soak.connection.open_mailbox(), Rng::with_seed(seed));
         Self { soak, mailbox, random, slot, source, files, edition: 0, note: 0 }
     }
 
@@ -210,7 +210,7 @@ impl<'a> Churner<'a> {
     /// Returns the current result of the slot's tool. An impossible result is an error.
     fn asked(&self) -> Result<Said> {
         let since = self.slot.step();
-        let answer = self.mailbox.ask(&self.slot.tool, &self.slot.arguments)?.what;
+        let answer = self.mailbox.call_and_wait(&self.slot.tool, &self.slot.arguments)?.message;
         self.soak.counts.call(&kind(&answer));
         if let Err(fault) = judge_slot(self.slot, since, &answer) {
             bail!("{fault}");

@@ -5,8 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
-use toolbay_testkit::Answer;
-use toolbay_testkit::latency::Latencies;
+use toolbay_testkit::RequestResult;
+use toolbay_testkit::latency::LatencyHistogram;
 use toolbay_testkit::message;
 
 /// The outcome of a call that was cancelled.
@@ -27,12 +27,12 @@ pub(crate) struct Totals {
     /// Number of file changes by kind.
     pub(crate) changes: BTreeMap<&'static str, u64>,
     /// Time from a change of a file until its effect was observed.
-    pub(crate) seen: Latencies,
+    pub(crate) seen: LatencyHistogram,
 }
 
 impl Counts {
     pub(crate) fn new() -> Result<Self> {
-        let (kinds, changes, seen) = (BTreeMap::new(), BTreeMap::new(), Latencies::new()?);
+        let (kinds, changes, seen) = (BTreeMap::new(), BTreeMap::new(), LatencyHistogram::new()?);
         Ok(Self(Mutex::new(Totals { calls: 0, kinds, reloads: 0, changes, seen })))
     }
 
@@ -77,7 +77,7 @@ pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
 }
 
 /// Returns the outcome of a call in one word.
-pub(crate) fn kind(answer: &Answer) -> String {
+pub(crate) fn kind(answer: &RequestResult) -> String {
     match answer {
         Ok(result) if message::is_error(result) => message::error_kind(result).unwrap_or("failed").to_owned(),
         Ok(_) => "ok".to_owned(),
@@ -90,14 +90,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use toolbay_testkit::Refusal;
+    use toolbay_testkit::RpcError;
 
     #[test]
     fn what_a_call_came_to_is_one_word() {
         assert_eq!(kind(&Ok(json!({"content": []}))), "ok");
         assert_eq!(kind(&Ok(json!({"isError": true, "_meta": {"dev.toolbay/error": "fuel"}}))), "fuel");
         assert_eq!(kind(&Ok(json!({"isError": true}))), "failed");
-        assert_eq!(kind(&Err(Refusal { code: -32602, message: String::new() })), "-32602");
+        assert_eq!(kind(&Err(RpcError { code: -32602, message: String::new() })), "-32602");
     }
 
     #[test]

@@ -27,9 +27,11 @@ use std::time::Duration;
 use anstream::{eprintln, println};
 use anyhow::{Result, ensure};
 use clap::Parser;
-use toolbay_testkit::build::{Builder, Built, Profile};
-use toolbay_testkit::workspace::Workspace;
-use toolbay_testkit::{Connection, DEADLINE, Heard, Signal, Toolbay, Unclaimed, revision, terminal};
+use toolbay_testkit::build::{BuildOutput, BuildProfile, WorkspaceBuilder};
+use toolbay_testkit::workspace::CargoWorkspace;
+use toolbay_testkit::{
+    DEADLINE, ObservableValue, SharedConnection, StreamEvent, ToolbayCommand, UnclaimedPolicy, revision, terminal,
+};
 
 use self::caller::Caller;
 use self::churn::Churner;
@@ -62,8 +64,8 @@ struct Options {
     #[arg(long, default_value = "30m", value_parser = humantime::parse_duration, value_name = "DURATION")]
     time: Duration,
     /// The build of the server: dev or release
-    #[arg(long, default_value_t = Profile::Release)]
-    profile: Profile,
+    #[arg(long, default_value_t = BuildProfile::Release)]
+    profile: BuildProfile,
     /// Test this server; build none
     #[arg(long, value_name = "PATH", conflicts_with = "profile")]
     server: Option<PathBuf>,
@@ -85,7 +87,8 @@ fn main() -> ExitCode {
 
 /// Runs the soak test. Returns whether all checks passed.
 fn run(options: &Options) -> Result<bool> {
-    let built = Builder::new(&Workspace::load()?).with_server(options.server.as_deref(), options.profile)?;
+    let built = WorkspaceBuilder::new(&CargoWorkspace::load()?)
+        .build_all_with_server(options.server.as_deref(), options.profile)?;
     let seed = options.seed.unwrap_or_else(|| fastrand::u64(..));
     let goal = Goal { calls: options.calls, reloads: options.reloads, time: options.time, seed };
     let verdict = soak(&built, goal)?;
@@ -93,13 +96,13 @@ fn run(options: &Options) -> Result<bool> {
     Ok(verdict.is_good())
 }
 
-fn soak(built: &Built, goal: Goal) -> Result<Verdict> {
+fn soak(built: &BuildOutput, goal: Goal) -> Result<Verdict> {
     let stage = Stage::set(built)?;
-    let log = Arc::new(Signal::new(Log::default()));
+    let log = Arc::new(ObservableValue::new(Log::default()));
     let taken = Arc::clone(&log);
-    let (command, _) = Toolbay::new(&stage.folder).args(["serve"]).into_parts();
-    let connection = Connection::start(command, Unclaimed::Judged, move |heard| {
-        if let Heard::Line(line, _) = heard {
+    let (command, _) = ToolbayCommand::new(&stage.folder).args(["serve"]).into_parts();
+    let connection = SharedConnection::start(command, UnclaimedPolicy::Check, move |heard| {
+        if let StreamEvent::Line(line, _) = heard {
             taken.update(|log| log.take(&String::from_utf8_lossy(line)));
         }
     })?;
@@ -109,16 +112,16 @@ fn soak(built: &Built, goal: Goal) -> Result<Verdict> {
         log: &log,
         slots: &stage.slots,
         counts: Counts::new()?,
-        listed: Signal::default(),
-        over: Signal::new(false),
+        listed: ObservableValue::default(),
+        over: ObservableValue::new(false),
         quiet: AtomicBool::new(false),
     };
-    let hello = connection.initialize(revision::SESSION).map(drop);
+    let hello = connection.initialize(revision::NEWEST_SESSION_REVISION).map(drop);
     let mut verdict = hello
         .and_then(|()| all_listed(&soak, &stage))
         .and_then(|()| work(&soak, &stage, goal))
         .map_err(|error| error.context(last_words()))?;
-    verdict.ended(connection.end(DEADLINE)?);
+    verdict.ended(connection.stop(DEADLINE)?);
     Ok(verdict)
 }
 
@@ -126,8 +129,8 @@ fn soak(built: &Built, goal: Goal) -> Result<Verdict> {
 fn all_listed(soak: &Soak<'_>, stage: &Stage) -> Result<()> {
     let wanted = stage.tools();
     let listed = |tools: &[String]| wanted.iter().all(|tool| tools.contains(tool));
-    soak.connection.until_listed(DEADLINE, listed)?;
-    soak.list(&soak.connection.mailbox())
+    soak.connection.wait_until_listed(DEADLINE, listed)?;
+    soak.list(&soak.connection.open_mailbox())
 }
 
 /// Calls tools and changes files until the goal is reached, and checks the results.
@@ -151,6 +154,6 @@ fn work(soak: &Soak<'_>, stage: &Stage, goal: Goal) -> Result<Verdict> {
         soak.quiet.store(true, Ordering::SeqCst);
         done(list) && worked
     });
-    ensure!(outcome || soak.connection.books().faults().count > 0, "a thread of the soak panicked");
+    ensure!(outcome || soak.connection.ledger().faults().count > 0, "a thread of the soak panicked");
     watch.end(stage)
 }

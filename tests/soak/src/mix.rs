@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use serde_json::{Value, json};
-use toolbay_testkit::Answer;
+use toolbay_testkit::RequestResult;
 
 use crate::counts::kind;
 
@@ -164,7 +164,7 @@ fn cancelled(tool: &'static str, random: &mut Rng) -> Deed {
 
 impl Expected {
     /// Checks whether a call has this result. The error describes the actual result.
-    pub(crate) fn judge(&self, answer: &Answer) -> Result<(), String> {
+    pub(crate) fn judge(&self, answer: &RequestResult) -> Result<(), String> {
         let fits = match (self, answer) {
             (Self::Text(text), Ok(result)) => succeeded(answer) && said(result) == Some(text),
             (Self::Value(place, value), Ok(result)) => succeeded(answer) && result.pointer(place) == Some(value),
@@ -180,7 +180,7 @@ impl Expected {
     }
 }
 
-fn succeeded(answer: &Answer) -> bool {
+fn succeeded(answer: &RequestResult) -> bool {
     kind(answer) == "ok"
 }
 
@@ -192,7 +192,7 @@ pub(crate) fn said(result: &Value) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toolbay_testkit::Refusal;
+    use toolbay_testkit::RpcError;
 
     #[test]
     fn every_deed_has_its_turn() {
@@ -213,7 +213,7 @@ mod tests {
         text.judge(&Ok(json!({"content": [{"type": "text", "text": "a"}]}))).unwrap();
         text.judge(&Ok(json!({"content": [{"type": "text", "text": "b"}]}))).unwrap_err();
         text.judge(&Ok(json!({"content": [{"type": "text", "text": "a"}], "isError": true}))).unwrap_err();
-        let unknown = || Err(Refusal { code: -32602, message: String::new() });
+        let unknown = || Err(RpcError { code: -32602, message: String::new() });
         Expected::Kind(&[UNKNOWN_TOOL]).judge(&unknown()).unwrap();
         text.judge(&unknown()).unwrap_err();
         Expected::Content("image").judge(&Ok(json!({"content": [{"type": "text"}]}))).unwrap_err();

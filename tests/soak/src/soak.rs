@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use toolbay_testkit::{Connection, Mailbox, Signal};
+use toolbay_testkit::{CallerMailbox, ObservableValue, SharedConnection};
 
 use crate::counts::Counts;
 use crate::log::Log;
@@ -16,14 +16,14 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// State that all threads share.
 pub(crate) struct Soak<'a> {
-    pub(crate) connection: &'a Connection,
+    pub(crate) connection: &'a SharedConnection,
     /// The server's log.
-    pub(crate) log: &'a Signal<Log>,
+    pub(crate) log: &'a ObservableValue<Log>,
     pub(crate) slots: &'a [Slot],
     pub(crate) counts: Counts,
     /// The tools that a client has listed. It lists them only when it is notified of a change.
-    pub(crate) listed: Signal<BTreeSet<String>>,
-    pub(crate) over: Signal<bool>,
+    pub(crate) listed: ObservableValue<BTreeSet<String>>,
+    pub(crate) over: ObservableValue<bool>,
     /// Set when no thread waits for a list of tools any more.
     pub(crate) quiet: AtomicBool,
 }
@@ -33,7 +33,7 @@ impl Soak<'_> {
     pub(crate) fn end_with(&self, result: &Result<()>) -> bool {
         if let Err(error) = result {
             self.over.update(|over| *over = true);
-            self.connection.books().fault(&format!("{error:#}"));
+            self.connection.ledger().record_fault(&format!("{error:#}"));
         }
         result.is_ok()
     }
@@ -44,11 +44,11 @@ impl Soak<'_> {
 
     /// Lists the tools whenever the server reports a change.
     pub(crate) fn keep_list(&self) -> Result<()> {
-        let (mailbox, mut seen) = (self.connection.mailbox(), 0);
+        let (mailbox, mut seen) = (self.connection.open_mailbox(), 0);
         loop {
-            let told = self.connection.listings().wait_until(LOOK, |times| *times > seen);
+            let told = self.connection.list_changes().wait_until(LOOK, |times| *times > seen);
             if told {
-                seen = self.connection.listings().read(|times| *times);
+                seen = self.connection.list_changes().read(|times| *times);
                 self.list(&mailbox)?;
             } else if self.quiet.load(Ordering::SeqCst) {
                 return Ok(());
@@ -56,8 +56,8 @@ impl Soak<'_> {
         }
     }
 
-    pub(crate) fn list(&self, mailbox: &Mailbox<'_>) -> Result<()> {
-        let tools = mailbox.tools()?;
+    pub(crate) fn list(&self, mailbox: &CallerMailbox<'_>) -> Result<()> {
+        let tools = mailbox.tool_names()?;
         ensure!(tools.is_sorted_by(|a, b| a < b), "the list of tools is not in order: {tools:?}");
         self.listed.update(|listed| *listed = tools.into_iter().collect());
         Ok(())

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use toolbay_testkit::build::Built;
-use toolbay_testkit::{Folder, Program};
+use toolbay_testkit::build::BuildOutput;
+use toolbay_testkit::{ServerProgram, TestFolder};
 
 use crate::editions::Editions;
 use crate::files::Files;
@@ -49,7 +49,7 @@ const MISBEHAVING: [(&str, &str, &str); 4] = [
 
 /// A folder for a server, with its plugins.
 pub(crate) struct Stage {
-    pub(crate) folder: Folder,
+    pub(crate) folder: TestFolder,
     editions: Editions,
     sample: Vec<u8>,
     pub(crate) files: Files,
@@ -58,11 +58,11 @@ pub(crate) struct Stage {
 
 impl Stage {
     /// Creates the folder.
-    pub(crate) fn set(built: &Built) -> Result<Self> {
-        let root = Folder::make(&Program::new(&built.server), "toolbay-soak-")?;
-        let (folder, beside) = (root.plugins(), root.beside("beside"));
+    pub(crate) fn set(built: &BuildOutput) -> Result<Self> {
+        let root = TestFolder::create(&ServerProgram::new(&built.server), "toolbay-soak-")?;
+        let (folder, beside) = (root.plugin_folder(), root.sibling_path("beside"));
         fs::create_dir(&beside).with_context(|| format!("failed to create {}", beside.display()))?;
-        write(&root.beside("toolbay.toml"), CONFIG)?;
+        write(&root.sibling_path("toolbay.toml"), CONFIG)?;
         for id in STEADY {
             write(&wasm(&folder, id), read(&wasm(&built.plugins, id))?)?;
         }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use toolbay_testkit::vitals::Vitals;
-use toolbay_testkit::{Books, terminal};
+use toolbay_testkit::process_usage::ProcessUsage;
+use toolbay_testkit::{RequestLedger, terminal};
 
 use crate::counts::{Totals, ratio};
 use crate::goal::Goal;
@@ -78,15 +78,15 @@ impl Verdict {
     }
 
     /// Checks that every request got one valid response.
-    pub(crate) fn answers(&mut self, books: &Books, garbage: u64) {
-        let (faults, lost) = (books.faults(), books.unanswered());
-        let gone = books.asked() - books.answered() - lost.len() as u64;
+    pub(crate) fn answers(&mut self, books: &RequestLedger, garbage: u64) {
+        let (faults, lost) = (books.faults(), books.unanswered_requests());
+        let gone = books.request_count() - books.response_count() - lost.len() as u64;
         self.check(
             lost.is_empty() && garbage == 0,
             format!(
                 "nothing lost: {} requests, {} answers, {gone} cancelled in time, {} lost",
-                books.asked(),
-                books.answered(),
+                books.request_count(),
+                books.response_count(),
                 lost.len() as u64 + garbage,
             ),
         );
@@ -111,7 +111,7 @@ impl Verdict {
             return;
         }
         let windows: Vec<&[&Sample]> = warm.chunks(warm.len().div_ceil(WINDOWS)).collect();
-        let medians = |of: fn(&Vitals) -> u64| -> (u64, u64) {
+        let medians = |of: fn(&ProcessUsage) -> u64| -> (u64, u64) {
             let medians: Vec<u64> = windows.iter().map(|window| median(window, of)).collect();
             (medians.first().copied().unwrap_or_default(), medians.iter().copied().max().unwrap_or_default())
         };
@@ -139,7 +139,7 @@ impl Verdict {
     }
 
     /// Checks that the idle server returns to its initial resources and uses no CPU time.
-    pub(crate) fn rest(&mut self, before: Vitals, after: Vitals, cpu: Duration) {
+    pub(crate) fn rest(&mut self, before: ProcessUsage, after: ProcessUsage, cpu: Duration) {
         for (what, before, after) in
             [("threads", before.threads, after.threads), ("files", before.descriptors, after.descriptors)]
         {
@@ -174,7 +174,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-fn median(window: &[&Sample], of: fn(&Vitals) -> u64) -> u64 {
+fn median(window: &[&Sample], of: fn(&ProcessUsage) -> u64) -> u64 {
     let mut values: Vec<u64> = window.iter().map(|sample| of(&sample.vitals)).collect();
     values.sort_unstable();
     values.get(values.len() / 2).copied().unwrap_or_default()
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     fn samples(resident: impl Fn(u64) -> u64, threads: impl Fn(u64) -> u64) -> Vec<Sample> {
-        let at = |n: u64| Vitals { resident: resident(n), threads: threads(n), ..Vitals::default() };
+        let at = |n: u64| ProcessUsage { resident: resident(n), threads: threads(n), ..ProcessUsage::default() };
         (0..400).map(|n| Sample { vitals: at(n), done: ratio(n, 400) }).collect()
     }
 
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn one_check_that_fails_is_enough() {
         let mut verdict = Verdict::new();
-        verdict.rest(Vitals::default(), Vitals::default(), Duration::ZERO);
+        verdict.rest(ProcessUsage::default(), ProcessUsage::default(), Duration::ZERO);
         assert!(verdict.is_good());
         verdict.log(&["ERROR".to_owned()]);
         assert!(!verdict.is_good() && verdict.to_string().contains("It did not hold."));

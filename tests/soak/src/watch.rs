@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use anstream::println;
 use anyhow::Result;
+use toolbay_testkit::process_usage::{ProcessUsage, vitals};
 use toolbay_testkit::terminal;
-use toolbay_testkit::vitals::{Vitals, vitals};
 
 use crate::counts::ratio;
 use crate::goal::Goal;
@@ -49,7 +49,7 @@ pub(crate) struct Watch<'a> {
     soak: &'a Soak<'a>,
     goal: Goal,
     began: Instant,
-    first: Vitals,
+    first: ProcessUsage,
     samples: Vec<Sample>,
     /// The time of the last printed line, and the number of calls then.
     printed: (Instant, u64),
@@ -98,7 +98,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn print(&mut self, vitals: Vitals, cpu: f64) {
+    fn print(&mut self, vitals: ProcessUsage, cpu: f64) {
         let totals = self.soak.counts.now();
         let speed = ratio(totals.calls - self.printed.1, 1) / self.printed.0.elapsed().as_secs_f64();
         let counts = KINDS.map(|(_, name)| totals.kinds.get(name).copied().unwrap_or_default());
@@ -115,17 +115,17 @@ impl<'a> Watch<'a> {
             vitals.descriptors,
             vitals.threads,
             cpu * 100.0,
-            self.soak.connection.books().faults().count,
+            self.soak.connection.ledger().faults().count,
         );
         self.printed = (Instant::now(), totals.calls);
     }
 
     /// Checks everything, after calls and changes have stopped.
     pub(crate) fn end(self, stage: &Stage) -> Result<Verdict> {
-        let (pid, books, totals) = (self.soak.connection.pid(), self.soak.connection.books(), self.soak.counts.now());
+        let (pid, books, totals) = (self.soak.connection.pid(), self.soak.connection.ledger(), self.soak.counts.now());
         let mut verdict = Verdict::new();
         verdict.took(&totals, self.goal, self.began.elapsed(), stage.editions());
-        verdict.answers(books, books.garbage_unanswered(PATIENCE));
+        verdict.answers(books, books.wait_for_invalid_line_errors(PATIENCE));
         verdict.log(&self.soak.log.read(|log| log.errors.clone()));
         verdict.memory(&self.samples);
         // Idle threads and open files are released after a while.

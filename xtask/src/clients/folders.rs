@@ -4,19 +4,19 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use toolbay_testkit::workspace::Workspace;
+use toolbay_testkit::workspace::CargoWorkspace;
 
 /// The source and installation folders of the clients.
-pub(super) struct Folders {
+pub(super) struct ClientFolders {
     /// The folder of the sources, in the repository.
     pub(super) source: PathBuf,
     /// The installation folder, under `target`.
     pub(super) installed: PathBuf,
 }
 
-impl Folders {
+impl ClientFolders {
     /// Returns the folders. Creates the installation folder if it does not exist.
-    pub(super) fn of(workspace: &Workspace) -> Result<Self> {
+    pub(super) fn create(workspace: &CargoWorkspace) -> Result<Self> {
         let installed = workspace.target.join("clients");
         fs::create_dir_all(&installed).with_context(|| format!("failed to create {}", installed.display()))?;
         Ok(Self { source: workspace.root.join("tests/clients"), installed })

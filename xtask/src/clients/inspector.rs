@@ -6,16 +6,16 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Result, bail};
-use toolbay_testkit::build::Built;
+use toolbay_testkit::build::BuildOutput;
 use toolbay_testkit::command;
 use toolbay_testkit::terminal;
 
-use super::mcpdo::Mcpdo;
+use super::mcpdo::McpdoProgram;
 use crate::serving;
-use crate::tally::Tally;
+use crate::tally::TestCounts;
 
 /// The requests, each with a part of the expected output.
-const QUESTIONS: [(&[&str], &str); 9] = [
+const INSPECTOR_REQUESTS: [(&[&str], &str); 9] = [
     (&["--method", "tools/list", "--strict"], "test_multiple_content_types"),
     (&["--method", "tools/call", "--tool-name", "calculate_sum", "--tool-arg", "a=1", "--tool-arg", "b=2.5"], "3.5"),
     (&["--method", "tools/call", "--tool-name", "test_multiple_content_types"], "image/png"),
@@ -41,14 +41,14 @@ const QUESTIONS: [(&[&str], &str); 9] = [
 
 /// The requests that require a capability that the inspector does not declare, each with a part of
 /// the expected error.
-const REFUSED: [(&[&str], &str); 3] = [
+const REFUSED_REQUESTS: [(&[&str], &str); 3] = [
     (&["--method", "tools/call", "--tool-name", "test_elicitation_url"], "not declared: elicitation"),
     (&["--method", "tools/call", "--tool-name", "test_sampling", "--tool-arg", "prompt=x"], "not declared: sampling"),
     (&["--method", "prompts/get", "--prompt-name", "test_input_required_result_prompt"], "not declared: elicitation"),
 ];
 
 /// Sends every request in every era and over every transport.
-pub(super) fn run(installed: &Path, built: &Built, tally: &mut Tally) -> Result<()> {
+pub(super) fn run(installed: &Path, built: &BuildOutput, tally: &mut TestCounts) -> Result<()> {
     let program = installed.join("node/node_modules/.bin/mcp-inspector");
     let root = tempfile::tempdir()?;
     let plugins = root.path().join("plugins");
@@ -58,7 +58,7 @@ pub(super) fn run(installed: &Path, built: &Built, tally: &mut Tally) -> Result<
     let cache = root.path().join("cache");
     // The inspector lists the tools once, immediately after the start. With compiled plugins, all
     // tools are loaded by then, even on a slow machine.
-    serving::compile(&built.server, &plugins, root.path())?;
+    serving::compile_plugins(&built.server, &plugins, root.path())?;
     let server = serving::start(&built.server, &plugins, root.path())?;
     // The inspector starts a program without arguments, so a script adds them.
     let program_over_stdio = root.path().join("serve");
@@ -80,8 +80,9 @@ pub(super) fn run(installed: &Path, built: &Built, tally: &mut Tally) -> Result<
         ("legacy", "sse", &sse),
     ] {
         println!("{}", terminal::bold(format!("\nThe inspector, {era} over {transport}")));
-        let questions = QUESTIONS.iter().map(|question| (question, true));
-        for ((question, shown), answered) in questions.chain(REFUSED.iter().map(|question| (question, false))) {
+        let questions = INSPECTOR_REQUESTS.iter().map(|question| (question, true));
+        for ((question, shown), answered) in questions.chain(REFUSED_REQUESTS.iter().map(|question| (question, false)))
+        {
             let mut inspector = Command::new(&program);
             inspector.arg("--cli").arg(target).args(["--transport", transport, "--protocol-era", era]);
             inspector.args(*question);
@@ -103,14 +104,14 @@ pub(super) fn run(installed: &Path, built: &Built, tally: &mut Tally) -> Result<
             }
         }
     }
-    let mcpdo = Mcpdo::new(installed, root.path());
+    let mcpdo = McpdoProgram::new(installed, root.path());
     for (era, transport, target) in [
         ("legacy", "stdio", &program_over_stdio),
         ("modern", "stdio", &program_over_stdio),
         ("legacy", "http", &url),
         ("modern", "http", &url),
     ] {
-        if let Err(error) = mcpdo.converse(era, transport, target, tally) {
+        if let Err(error) = mcpdo.run_scenarios(era, transport, target, tally) {
             failed += 1;
             println!("FAILED  {error:#}");
         }

@@ -6,49 +6,49 @@ use std::process::Command;
 use anstream::println;
 use anyhow::{Context, Result};
 use toolbay_testkit::command;
-use toolbay_testkit::guests::once;
+use toolbay_testkit::guests::run_once;
 
-use super::conversation::SESSIONS;
-use super::folders::Folders;
-use super::script::Script;
+use super::conversation::SESSIONS_AND_SSE;
+use super::folders::ClientFolders;
+use super::script::ClientScript;
 
 /// Advice for the user if Java is missing or too old.
-pub(super) const ADVICE: &str = "install a JDK 17 or newer, with Maven";
+pub(super) const JAVA_ADVICE: &str = "install a JDK 17 or newer, with Maven";
 
 /// Returns whether this machine has a JDK and Maven.
-pub(super) fn is_there() -> bool {
+pub(super) fn is_java_installed() -> bool {
     ["javac", "mvn"].iter().all(|program| Command::new(program).arg("--version").output().is_ok())
 }
 
 /// Builds the client. On a machine without a JDK or Maven, prints that it is skipped and returns
 /// none.
-pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
-    if !is_there() {
-        println!("The Java client is skipped: there is no JDK or no Maven on this machine ({ADVICE})");
+pub(super) fn install(folders: &ClientFolders) -> Result<Vec<ClientScript>> {
+    if !is_java_installed() {
+        println!("The Java client is skipped: there is no JDK or no Maven on this machine ({JAVA_ADVICE})");
         return Ok(Vec::new());
     }
     let (source, installed) = (folders.source.join("java"), folders.installed.join("java"));
     let (packages, classes) = (installed.join("packages"), installed.join("classes"));
     fs::create_dir_all(&installed).with_context(|| format!("failed to create {}", installed.display()))?;
     let inputs = folders.read("java/pom.xml")?;
-    once(&installed.join(".toolbay-stamp"), &inputs, || {
+    run_once(&installed.join(".toolbay-stamp"), &inputs, || {
         println!("Installing the official Java SDK");
         let mut maven = Command::new("mvn");
         maven.args(["--quiet", "--batch-mode", "--file"]).arg(source.join("pom.xml"));
         maven.arg("dependency:copy-dependencies").arg(format!("-DoutputDirectory={}", packages.display()));
-        command::run(&mut maven).with_context(|| format!("failed to install the Java SDK; {ADVICE}"))
+        command::run(&mut maven).with_context(|| format!("failed to install the Java SDK; {JAVA_ADVICE}"))
     })?;
     let everything = packages.join("*");
     let mut compiler = Command::new("javac");
     compiler.args(["-nowarn", "-d"]).arg(&classes).arg("-cp").arg(&everything).arg(source.join("Client.java"));
-    command::run(&mut compiler).with_context(|| format!("failed to compile the Java client; {ADVICE}"))?;
+    command::run(&mut compiler).with_context(|| format!("failed to compile the Java client; {JAVA_ADVICE}"))?;
     let mut path = classes.into_os_string();
     path.push(":");
     path.push(everything);
-    Ok(vec![Script {
+    Ok(vec![ClientScript {
         client: "The official Java SDK",
         program: "java".into(),
         args: vec!["-cp".into(), path, "Client".into()],
-        conversations: SESSIONS,
+        conversations: SESSIONS_AND_SSE,
     }])
 }

@@ -13,18 +13,18 @@ use serde_json::Value;
 use toolbay_testkit::command;
 use toolbay_testkit::terminal;
 
-use crate::tally::Tally;
+use crate::tally::TestCounts;
 
-const WATCHED: &str = "test://watched-resource";
+const WATCHED_RESOURCE: &str = "test://watched-resource";
 
 /// Timeout for an update, on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
+const UPDATE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A request to the server, the responses to its elicitations in order, and a part of the expected
 /// output.
-type Talk = (&'static [&'static str], &'static [&'static [&'static str]], &'static str);
+type RequestScenario = (&'static [&'static str], &'static [&'static [&'static str]], &'static str);
 
-const TALKS: [Talk; 11] = [
+const REQUEST_SCENARIOS: [RequestScenario; 11] = [
     (
         &[
             "prompts/complete",
@@ -57,18 +57,18 @@ const TALKS: [Talk; 11] = [
 ];
 
 /// The `mcpdo` program, whose files and daemon are below a folder. Dropping it stops the daemon.
-pub(super) struct Mcpdo {
+pub(super) struct McpdoProgram {
     program: PathBuf,
     folder: PathBuf,
 }
 
-impl Mcpdo {
+impl McpdoProgram {
     pub(super) fn new(installed: &Path, folder: &Path) -> Self {
         Self { program: installed.join("node/node_modules/.bin/mcpdo"), folder: folder.to_owned() }
     }
 
     /// Runs all requests with the server at `target`, which is a program or a URL.
-    pub(super) fn converse(&self, era: &str, transport: &str, target: &str, tally: &mut Tally) -> Result<()> {
+    pub(super) fn run_scenarios(&self, era: &str, transport: &str, target: &str, tally: &mut TestCounts) -> Result<()> {
         println!("{}", terminal::bold(format!("\nThe inspector's mcpdo, {era} over {transport}")));
         self.output(&["connect", target, "--transport", transport, "--era", era])?;
         // A connection without a name has the name of its target.
@@ -85,17 +85,17 @@ impl Mcpdo {
                 println!("FAILED  {what}: {error:#}");
             }
         };
-        check(format!("resources/subscribe {WATCHED}"), self.update(connection));
-        for (question, answers, shown) in TALKS {
+        check(format!("resources/subscribe {WATCHED_RESOURCE}"), self.check_resource_update(connection));
+        for (question, answers, shown) in REQUEST_SCENARIOS {
             let what = [&[question], answers].concat().concat().join(" ");
-            check(what, self.talk(connection, question, answers, shown));
+            check(what, self.run_scenario(connection, question, answers, shown));
         }
         self.output(&["disconnect", target])?;
         ensure!(failed == 0, "{failed} failed");
         Ok(())
     }
 
-    fn talk(&self, connection: [&str; 2], question: &[&str], answers: &[&[&str]], shown: &str) -> Result<()> {
+    fn run_scenario(&self, connection: [&str; 2], question: &[&str], answers: &[&[&str]], shown: &str) -> Result<()> {
         let mut said = self.output(&[&connection, question].concat())?;
         for answer in answers {
             let value: Value = serde_json::from_str(&said).with_context(|| format!("not JSON: {said}"))?;
@@ -108,14 +108,14 @@ impl Mcpdo {
     }
 
     /// Subscribes to a resource, triggers an update, and waits until `mcpdo` prints it.
-    fn update(&self, connection: [&str; 2]) -> Result<()> {
-        let mut command = self.command(&[&connection[..], &["resources/subscribe", WATCHED]].concat());
-        let (mut subscriber, lines) = lines(&mut command)?;
+    fn check_resource_update(&self, connection: [&str; 2]) -> Result<()> {
+        let mut command = self.command(&[&connection[..], &["resources/subscribe", WATCHED_RESOURCE]].concat());
+        let (mut subscriber, lines) = spawn_and_read_lines(&mut command)?;
         let told = || -> Result<()> {
-            wait(&lines, "\"subscribed\"")?;
+            wait_for_line(&lines, "\"subscribed\"")?;
             self.output(&[&connection[..], &["tools/call", "test_trigger_resource_update"]].concat())?;
-            wait(&lines, "\"resources/updated\"")?;
-            wait(&lines, WATCHED)
+            wait_for_line(&lines, "\"resources/updated\"")?;
+            wait_for_line(&lines, WATCHED_RESOURCE)
         };
         let told = told();
         subscriber.kill()?;
@@ -139,14 +139,14 @@ impl Mcpdo {
     }
 }
 
-impl Drop for Mcpdo {
+impl Drop for McpdoProgram {
     fn drop(&mut self) {
         drop(self.output(&["daemon", "stop"]));
     }
 }
 
 /// Starts a command and returns the process and the lines that it prints.
-fn lines(command: &mut Command) -> Result<(Child, Receiver<String>)> {
+fn spawn_and_read_lines(command: &mut Command) -> Result<(Child, Receiver<String>)> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let output = BufReader::new(child.stdout.take().context("the output is not piped")?);
     let (send, receive) = channel();
@@ -161,7 +161,7 @@ fn lines(command: &mut Command) -> Result<(Child, Receiver<String>)> {
 }
 
 /// Waits for a line that contains `part`.
-fn wait(lines: &Receiver<String>, part: &str) -> Result<()> {
-    while !lines.recv_timeout(PATIENCE).with_context(|| format!("there was no {part}"))?.contains(part) {}
+fn wait_for_line(lines: &Receiver<String>, part: &str) -> Result<()> {
+    while !lines.recv_timeout(UPDATE_TIMEOUT).with_context(|| format!("there was no {part}"))?.contains(part) {}
     Ok(())
 }

@@ -6,23 +6,23 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
-use toolbay_testkit::build::Built;
-use toolbay_testkit::{Offering, Tiny, Tool};
+use toolbay_testkit::build::BuildOutput;
+use toolbay_testkit::{TinyComponent, TinyCoreModule, TinyTool};
 
-use super::folders::Folders;
+use super::folders::ClientFolders;
 use crate::serving;
 
 /// The description of the plugins, the calls and the expected results.
-const PLUGINS: &str = "frameworks/odd.json";
+const EDGE_CASES_FILE: &str = "frameworks/odd.json";
 
 /// The file with a schema for each construct that model APIs treat differently.
-const CONSTRUCTS: &str = "constructs.json";
+const CONSTRUCTS_FILE: &str = "constructs.json";
 
 /// The grant of a plugin that receives many concurrent calls.
-const UNLIMITED: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
+const UNLIMITED_GRANT: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
 
 /// The paths of the edge-case plugins and of the related files.
-pub(super) struct Odd {
+pub(super) struct EdgeCasePlugins {
     /// The plugin folder.
     pub(super) plugins: PathBuf,
     /// The calls, as JSON: `listed`, the names of the tools; `plugins`, the file of each edge-case
@@ -34,41 +34,42 @@ pub(super) struct Odd {
 }
 
 /// Creates the folder again from the description.
-pub(super) fn lay_out(folders: &Folders, built: &Built) -> Result<Odd> {
+pub(super) fn create_plugins(folders: &ClientFolders, built: &BuildOutput) -> Result<EdgeCasePlugins> {
     let root = folders.installed.join("odd");
-    let odd = Odd { plugins: root.join("plugins"), calls: root.join("calls.json"), cache: root.join("cache") };
+    let odd =
+        EdgeCasePlugins { plugins: root.join("plugins"), calls: root.join("calls.json"), cache: root.join("cache") };
     match fs::remove_dir_all(&odd.plugins) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
         _ => {}
     }
     fs::create_dir_all(&odd.plugins).with_context(|| format!("failed to create {}", odd.plugins.display()))?;
-    let described: Value =
-        serde_json::from_str(&folders.read(PLUGINS)?).with_context(|| format!("failed to read {PLUGINS}"))?;
-    let constructs: Map<String, Value> =
-        serde_json::from_str(&folders.read(CONSTRUCTS)?).with_context(|| format!("failed to read {CONSTRUCTS}"))?;
+    let described: Value = serde_json::from_str(&folders.read(EDGE_CASES_FILE)?)
+        .with_context(|| format!("failed to read {EDGE_CASES_FILE}"))?;
+    let constructs: Map<String, Value> = serde_json::from_str(&folders.read(CONSTRUCTS_FILE)?)
+        .with_context(|| format!("failed to read {CONSTRUCTS_FILE}"))?;
     for guest in items(&described, "guests") {
         let file = PathBuf::from(text(guest)).with_extension("wasm");
         let from = [&built.plugins, &built.guests].map(|folder| folder.join(&file));
         let from = from.iter().find(|path| path.is_file()).with_context(|| format!("no plugin {}", file.display()))?;
         fs::copy(from, odd.plugins.join(&file)).with_context(|| format!("failed to copy {}", from.display()))?;
     }
-    fs::write(odd.plugins.join("calculator.toml"), UNLIMITED)?;
-    let resources = items(&described, "resources").fold(Offering::new(), |resources, uri| {
+    fs::write(odd.plugins.join("calculator.toml"), UNLIMITED_GRANT)?;
+    let resources = items(&described, "resources").fold(TinyCoreModule::new(), |resources, uri| {
         let uri = text(uri);
         resources.resource(uri, uri)
     });
-    fs::write(odd.plugins.join("uris.wasm"), resources.module())?;
+    fs::write(odd.plugins.join("uris.wasm"), resources.build())?;
 
     let mut calls: Vec<Value> = items(&described, "calls").cloned().collect();
     let mut listed: Vec<Value> = calls.iter().map(|call| member(call, "tool").clone()).collect();
     let (mut refused, mut files) = (Vec::new(), Map::new());
     for plugin in items(&described, "plugins") {
         let name = text(member(plugin, "file"));
-        let tools = tools(plugin, &constructs)?;
-        let mut tiny = Tiny::of(tools.iter().map(|(tool, _)| tool.clone()).collect());
+        let tools = parse_tools(plugin, &constructs)?;
+        let mut tiny = TinyComponent::with_tools(tools.iter().map(|(tool, _)| tool.clone()).collect());
         tiny = match plugin.get("structured") {
-            Some(structured) => tiny.structured(&structured.to_string()).answer(&structured.to_string()),
-            None => tiny.echo(),
+            Some(structured) => tiny.with_structured(&structured.to_string()).with_text(&structured.to_string()),
+            None => tiny.with_echo(),
         };
         if *member(plugin, "refused") == true {
             refused.push((name, tiny.build()));
@@ -86,7 +87,7 @@ pub(super) fn lay_out(folders: &Folders, built: &Built) -> Result<Odd> {
             }
         }
     }
-    serving::compile(&built.server, &odd.plugins, &root)?;
+    serving::compile_plugins(&built.server, &odd.plugins, &root)?;
     // The server must reject these plugins without an effect on the others. They are added after
     // the compilation, which would fail for them.
     for (name, bytes) in refused {
@@ -102,19 +103,22 @@ pub(super) fn lay_out(folders: &Folders, built: &Built) -> Result<Odd> {
 
 /// Returns the tools of a plugin, each with the arguments of its call. A tool that no client can
 /// call has no arguments.
-fn tools<'a>(plugin: &'a Value, constructs: &Map<String, Value>) -> Result<Vec<(Tool, Option<&'a Value>)>> {
+fn parse_tools<'a>(plugin: &'a Value, constructs: &Map<String, Value>) -> Result<Vec<(TinyTool, Option<&'a Value>)>> {
     if let Some(arguments) = plugin.get("constructs") {
         let tools = constructs
             .iter()
-            .map(|(name, schema)| (Tool { input: schema.to_string(), ..Tool::new(name) }, arguments.get(name)));
+            .map(|(name, schema)| (TinyTool { input: schema.to_string(), ..TinyTool::new(name) }, arguments.get(name)));
         return Ok(tools.collect());
     }
     items(plugin, "tools")
         .map(|tool| {
             let arguments = tool.get("arguments").context("a tool without arguments")?;
             let output = tool.get("output").map(Value::to_string);
-            let made =
-                Tool { input: member(tool, "input").to_string(), output, ..Tool::new(text(member(tool, "name"))) };
+            let made = TinyTool {
+                input: member(tool, "input").to_string(),
+                output,
+                ..TinyTool::new(text(member(tool, "name")))
+            };
             Ok((made, Some(arguments)))
         })
         .collect()

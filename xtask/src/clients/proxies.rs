@@ -5,37 +5,37 @@ use std::process::Command;
 
 use anstream::println;
 use anyhow::{Result, anyhow};
-use toolbay_testkit::build::Built;
+use toolbay_testkit::build::BuildOutput;
 use toolbay_testkit::terminal;
-use toolbay_testkit::workspace::Workspace;
+use toolbay_testkit::workspace::CargoWorkspace;
 
-use super::copied::copy;
-use super::folders::Folders;
+use super::copied::copy_into;
+use super::folders::ClientFolders;
 use super::frameworks;
-use super::script::NEWCOMER;
-use crate::debian::Package;
-use crate::tally::Tally;
+use super::script::ADDED_PLUGIN;
+use crate::debian::DebianPackage;
+use crate::tally::TestCounts;
 
 /// The packages of the proxies. Each program has the name of its package.
-const PROXIES: [Package; 2] = [
-    Package { name: "nginx", programs: &["nginx"], folder: "usr/sbin", with_libraries: true },
-    Package { name: "haproxy", programs: &["haproxy"], folder: "usr/sbin", with_libraries: true },
+const PROXIES: [DebianPackage; 2] = [
+    DebianPackage { name: "nginx", programs: &["nginx"], folder: "usr/sbin", with_libraries: true },
+    DebianPackage { name: "haproxy", programs: &["haproxy"], folder: "usr/sbin", with_libraries: true },
 ];
 
 /// The script that connects to the server through a proxy.
-const SCRIPT: &str = "proxies.mjs";
+const PROXY_SCRIPT: &str = "proxies.mjs";
 
 /// The page of the book that contains the configurations.
-const BOOK: &str = "docs/src/proxies.md";
+const PROXIES_PAGE: &str = "docs/src/proxies.md";
 
 /// Tests the proxies whose names `wanted` accepts with real servers. If a proxy cannot be
 /// installed, prints that it is skipped.
 pub(super) fn run(
-    folders: &Folders,
-    workspace: &Workspace,
-    built: &Built,
+    folders: &ClientFolders,
+    workspace: &CargoWorkspace,
+    built: &BuildOutput,
     wanted: &dyn Fn(&str) -> bool,
-    tally: &mut Tally,
+    tally: &mut TestCounts,
 ) -> Result<()> {
     let mut failures = Vec::new();
     for proxy in PROXIES.iter().filter(|proxy| wanted(proxy.name)) {
@@ -47,14 +47,14 @@ pub(super) fn run(
                 continue;
             }
         };
-        let installed = frameworks::environment(folders)?;
-        copy([folders.source.join("frameworks").join(SCRIPT)], &installed)?;
+        let installed = frameworks::install_node_packages(folders)?;
+        copy_into([folders.source.join("frameworks").join(PROXY_SCRIPT)], &installed)?;
         let mut node = Command::new("node");
-        node.arg(installed.join(SCRIPT)).arg(proxy.name).arg(programs.folder.join(proxy.name));
-        node.arg(programs.libraries).arg(workspace.root.join(BOOK));
-        node.arg(&built.server).arg(&built.plugins).arg(built.guests.join(NEWCOMER));
+        node.arg(installed.join(PROXY_SCRIPT)).arg(proxy.name).arg(programs.folder.join(proxy.name));
+        node.arg(programs.libraries).arg(workspace.root.join(PROXIES_PAGE));
+        node.arg(&built.server).arg(&built.plugins).arg(built.guests.join(ADDED_PLUGIN));
         let failed = tally.failed;
-        if let Err(error) = tally.count_lines(&mut node) {
+        if let Err(error) = tally.run_and_print(&mut node) {
             tally.failed = tally.failed.max(failed + 1);
             failures.push(format!("{}: {error:#}", proxy.name));
         }

@@ -4,12 +4,12 @@
 use anyhow::{Context, Result};
 use toolbay_testkit::command;
 
-use super::conversation::Conversation;
-use super::folders::Folders;
-use super::script::Script;
+use super::conversation::ClientConversation;
+use super::folders::ClientFolders;
+use super::script::ClientScript;
 
 /// A session of every revision, which is an option of this client, and automatic negotiation.
-const EACH_REVISION: &[Conversation] = &[
+const EACH_REVISION: &[ClientConversation] = &[
     ("2024-11-05", "stdio"),
     ("2025-03-26", "stdio"),
     ("2025-06-18", "stdio"),
@@ -23,12 +23,12 @@ const EACH_REVISION: &[Conversation] = &[
 ];
 
 /// Builds the client.
-pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
+pub(super) fn install(folders: &ClientFolders) -> Result<Vec<ClientScript>> {
     let target = folders.installed.join("rust");
     let mut cargo = command::cargo(&folders.source.join("rust"));
     cargo.args(["build", "--quiet", "--locked", "--target-dir"]).arg(&target);
     command::run(&mut cargo).context("failed to build the Rust client")?;
-    Ok(vec![Script {
+    Ok(vec![ClientScript {
         client: "The official Rust client",
         program: target.join("debug/client"),
         args: Vec::new(),

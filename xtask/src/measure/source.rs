@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use toolbay_testkit::command;
-use toolbay_testkit::workspace::Workspace;
+use toolbay_testkit::workspace::CargoWorkspace;
 
 /// A source file of the host, without its tests.
 pub(super) struct SourceFile {
@@ -16,7 +16,7 @@ pub(super) struct SourceFile {
 }
 
 /// Reads the production code of every crate of the host. The test kit is not part of the host.
-pub(super) fn host(workspace: &Workspace) -> Result<Vec<SourceFile>> {
+pub(super) fn host(workspace: &CargoWorkspace) -> Result<Vec<SourceFile>> {
     let mut git = Command::new("git");
     let listed = command::output(git.args(["ls-files", "--", "host/*/src/*.rs"]).current_dir(&workspace.root))?;
     let mut files = Vec::new();

@@ -13,22 +13,24 @@ pub(super) struct BusyLoops {
 }
 
 /// Number of steps of a thread between two checks of the end flag.
-const TURN: u64 = 1 << 16;
+const STEPS_PER_TURN: u64 = 1 << 16;
 
 impl BusyLoops {
     /// Starts this number of threads.
     pub(super) fn start(count: u16) -> Self {
-        Self::counted(count, &Arc::default())
+        Self::start_counted(count, &Arc::default())
     }
 
     /// Like [`start`](Self::start). The threads count their turns in `turns`.
-    fn counted(count: u16, turns: &Arc<AtomicU64>) -> Self {
+    fn start_counted(count: u16, turns: &Arc<AtomicU64>) -> Self {
         let end = Arc::new(AtomicBool::new(false));
         let threads = (0..count).map(|_| {
             let (end, turns) = (Arc::clone(&end), Arc::clone(turns));
             thread::spawn(move || {
                 while !end.load(Ordering::Relaxed) {
-                    black_box((0..TURN).fold(1_u64, |sum, step| black_box(sum.wrapping_mul(31).wrapping_add(step))));
+                    black_box(
+                        (0..STEPS_PER_TURN).fold(1_u64, |sum, step| black_box(sum.wrapping_mul(31).wrapping_add(step))),
+                    );
                     turns.fetch_add(1, Ordering::Relaxed);
                 }
             })
@@ -54,7 +56,7 @@ mod tests {
     #[test]
     fn loops_compute_until_they_are_dropped() {
         let turns = Arc::default();
-        let loops = BusyLoops::counted(3, &turns);
+        let loops = BusyLoops::start_counted(3, &turns);
         while turns.load(Ordering::Relaxed) < 3 {
             thread::yield_now();
         }

@@ -1,14 +1,14 @@
 //! Runs Clippy. Fails if it reports a warning.
 
 use anyhow::Result;
-use toolbay_testkit::build::WASM;
+use toolbay_testkit::build::WASM_TARGET;
 use toolbay_testkit::command;
 
-use super::context::Context;
-use super::select::{natives, packages};
+use super::context::StepContext;
+use super::select::{select_native, select_packages};
 use crate::toolchain;
 
-pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
+pub(super) fn run(context: &mut StepContext<'_>) -> Result<()> {
     let workspace = context.workspace;
     toolchain::ensure_component(workspace, "clippy", "cargo-clippy")?;
     toolchain::ensure_target(workspace)?;
@@ -18,8 +18,8 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
         command::run(cargo.args(["--", "-D", "warnings"]))
     };
     // Run both, even if the first fails.
-    let native = lint(&natives(workspace), &["--all-targets"]);
-    let guests = packages(workspace.guests());
-    let guests = if guests.is_empty() { Ok(()) } else { lint(&guests, &["--target", WASM]) };
+    let native = lint(&select_native(workspace), &["--all-targets"]);
+    let guests = select_packages(workspace.guests());
+    let guests = if guests.is_empty() { Ok(()) } else { lint(&guests, &["--target", WASM_TARGET]) };
     native.and(guests)
 }

@@ -2,11 +2,11 @@
 
 use anyhow::Result;
 
-use super::context::Context;
-use super::select::natives;
+use super::context::StepContext;
+use super::select::select_native;
 
-pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
-    let mut select = natives(context.workspace);
+pub(super) fn run(context: &mut StepContext<'_>) -> Result<()> {
+    let mut select = select_native(context.workspace);
     select.push("--doc");
     context.cargo_test(&select)
 }

@@ -10,17 +10,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 use toolbay_testkit::command;
-use toolbay_testkit::workspace::{HOST, Workspace};
+use toolbay_testkit::workspace::{CargoWorkspace, HOST_PACKAGE};
 
-use super::context::Context;
-use super::select::natives;
+use super::context::StepContext;
+use super::select::select_native;
 
 /// The compiled variants of each unit.
-type Compiled = BTreeMap<Unit, BTreeSet<Way>>;
+type UnitVariants = BTreeMap<CompilationUnit, BTreeSet<UnitVariant>>;
 
 /// A separately compiled unit of a dependency.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Unit {
+struct CompilationUnit {
     /// The name and version of the package.
     package: String,
     /// The part of the package (the library, the build script, or the run of the build script) and
@@ -30,43 +30,43 @@ struct Unit {
 
 /// The features and profile with which a unit is compiled.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Way {
+struct UnitVariant {
     features: String,
     /// The profile without its name, as cargo prints it.
     profile: String,
 }
 
-pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
+pub(super) fn run(context: &mut StepContext<'_>) -> Result<()> {
     let workspace = context.workspace;
-    let built = compiled(workspace, &["build", "--package", HOST, "--bin", HOST])?;
+    let built = read_unit_graph(workspace, &["build", "--package", HOST_PACKAGE, "--bin", HOST_PACKAGE])?;
     let mut tests = vec!["test"];
-    tests.extend(natives(workspace));
-    let twice = twice(&built, &compiled(workspace, &tests)?);
+    tests.extend(select_native(workspace));
+    let twice = find_duplicates(&built, &read_unit_graph(workspace, &tests)?);
     if twice.is_empty() {
         context.tally.passed += 1;
         return Ok(());
     }
     bail!(
-        "these are compiled for `cargo build -p {HOST}` and again for the tests; name the missing features in the \
-         manifest of {HOST} (under build-dependencies for what macros and build scripts use):\n  {}",
+        "these are compiled for `cargo build -p {HOST_PACKAGE}` and again for the tests; name the missing features in the \
+         manifest of {HOST_PACKAGE} (under build-dependencies for what macros and build scripts use):\n  {}",
         twice.join("\n  ")
     )
 }
 
 /// Returns the units that cargo would compile for a command.
-fn compiled(workspace: &Workspace, args: &[&str]) -> Result<Compiled> {
+fn read_unit_graph(workspace: &CargoWorkspace, args: &[&str]) -> Result<UnitVariants> {
     let mut cargo = command::cargo(&workspace.root);
     // Without this variable, only a nightly cargo prints the unit graph. The command compiles
     // nothing.
     cargo.env("RUSTC_BOOTSTRAP", "1").args(args).args(["--unit-graph", "-Z", "unstable-options"]);
-    parse(&command::output(&mut cargo)?).context("failed to read what cargo would compile")
+    parse_unit_graph(&command::output(&mut cargo)?).context("failed to read what cargo would compile")
 }
 
-fn parse(graph: &str) -> Result<Compiled> {
+fn parse_unit_graph(graph: &str) -> Result<UnitVariants> {
     let graph: Value = serde_json::from_str(graph)?;
     ensure!(graph.get("version").is_some_and(|version| version == 1), "the graph is of another version of cargo");
     let units = graph.get("units").and_then(Value::as_array).context("the graph has no units")?;
-    let mut compiled = Compiled::new();
+    let mut compiled = UnitVariants::new();
     for unit in units {
         let text = |key: &str| unit.get(key).and_then(Value::as_str).unwrap_or_default();
         // Crates of the workspace are fast to compile, and intentionally differ between the build
@@ -83,8 +83,8 @@ fn parse(graph: &str) -> Result<Compiled> {
             // The profile of the tests has a different name and the same content.
             profile.remove("name");
         }
-        let way = Way { features: features.join(","), profile: profile.to_string() };
-        compiled.entry(Unit { package: package.to_owned(), part }).or_default().insert(way);
+        let way = UnitVariant { features: features.join(","), profile: profile.to_string() };
+        compiled.entry(CompilationUnit { package: package.to_owned(), part }).or_default().insert(way);
     }
     ensure!(!compiled.is_empty(), "the graph has no dependency");
     Ok(compiled)
@@ -92,12 +92,12 @@ fn parse(graph: &str) -> Result<Compiled> {
 
 /// Returns the dependencies that the tests compile differently, one line for each package and
 /// difference.
-fn twice(built: &Compiled, tested: &Compiled) -> Vec<String> {
+fn find_duplicates(built: &UnitVariants, tested: &UnitVariants) -> Vec<String> {
     let mut lines = BTreeSet::new();
     for (unit, built) in built {
         let Some(tested) = tested.get(unit) else { continue };
         for way in built.difference(tested) {
-            let features = |ways: &BTreeSet<Way>| {
+            let features = |ways: &BTreeSet<UnitVariant>| {
                 ways.iter()
                     .map(|way| format!("[{}]", way.features))
                     .collect::<BTreeSet<_>>()
@@ -123,8 +123,8 @@ mod tests {
             "features": features})
     }
 
-    fn graph(units: &[Value]) -> Compiled {
-        parse(&json!({"version": 1, "units": units}).to_string()).unwrap()
+    fn graph(units: &[Value]) -> UnitVariants {
+        parse_unit_graph(&json!({"version": 1, "units": units}).to_string()).unwrap()
     }
 
     #[test]
@@ -135,14 +135,17 @@ mod tests {
         assert_eq!(built.len(), 2);
         let tested =
             [unit(memchr, "test", &["default", "std"]), unit(serde, "test", &["derive"]), unit(serde, "test", &[])];
-        assert_eq!(twice(&built, &graph(&tested)), ["memchr@2.8.3: built with [std], tested with [default,std]"]);
-        assert!(twice(&built, &built).is_empty());
+        assert_eq!(
+            find_duplicates(&built, &graph(&tested)),
+            ["memchr@2.8.3: built with [std], tested with [default,std]"]
+        );
+        assert!(find_duplicates(&built, &built).is_empty());
     }
 
     #[test]
     fn a_graph_that_cannot_be_read_is_no_success() {
         for graph in ["", "{}", r#"{"version":1,"units":[]}"#, r#"{"version":2,"units":[]}"#] {
-            assert!(parse(graph).is_err(), "{graph}");
+            assert!(parse_unit_graph(graph).is_err(), "{graph}");
         }
     }
 }

@@ -3,10 +3,10 @@
 use anyhow::Result;
 use toolbay_testkit::command;
 
-use super::context::Context;
+use super::context::StepContext;
 use crate::toolchain;
 
-pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
+pub(super) fn run(context: &mut StepContext<'_>) -> Result<()> {
     toolchain::ensure_component(context.workspace, "rustfmt", "cargo-fmt")?;
     command::run(command::cargo(&context.workspace.root).args(["fmt", "--all", "--check"]))
 }

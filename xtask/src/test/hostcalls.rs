@@ -3,9 +3,9 @@
 use anyhow::Result;
 use toolbay_testkit::command;
 
-use super::context::Context;
+use super::context::StepContext;
 
-pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
+pub(super) fn run(context: &mut StepContext<'_>) -> Result<()> {
     let server = &context.built()?.server;
     let mut cargo = command::cargo(&context.workspace.root);
     cargo.args(["run", "--quiet", "--package", "toolbay-hostcalls", "--", "--server"]).arg(server);

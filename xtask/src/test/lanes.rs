@@ -11,28 +11,28 @@ use anstream::println;
 use anyhow::{Context as _, Result, bail};
 use toolbay_testkit::terminal;
 
-use super::ended::{Ended, take};
-use super::steps::Step;
-use crate::tally::Tally;
+use super::ended::{StepResult, run_step};
+use super::steps::TestStep;
+use crate::tally::TestCounts;
 
 /// Maximum number of concurrent steps, which is the number of CPU cores in CI.
-const LANES: usize = 2;
+const MAX_PARALLEL_STEPS: usize = 2;
 
 /// Runs each step in a separate process and prints its name before each line. Returns the results
 /// in the order of `steps`.
-pub(super) fn run(steps: &[&Step]) -> Vec<Ended> {
+pub(super) fn run_steps(steps: &[&TestStep]) -> Vec<StepResult> {
     let queue: Mutex<VecDeque<usize>> = Mutex::new((0..steps.len()).collect());
-    let ended: Mutex<Vec<(usize, Ended)>> = Mutex::default();
+    let ended: Mutex<Vec<(usize, StepResult)>> = Mutex::default();
     let lane = || {
         loop {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
             let Some((index, step)) = next.and_then(|index| Some((index, steps.get(index)?))) else { return };
-            let outcome = take(step.name, |tally| stream(step.name, tally));
+            let outcome = run_step(step.name, |tally| run_in_process(step.name, tally));
             ended.lock().unwrap_or_else(PoisonError::into_inner).push((index, outcome));
         }
     };
     thread::scope(|threads| {
-        for _ in 0..LANES {
+        for _ in 0..MAX_PARALLEL_STEPS {
             threads.spawn(lane);
         }
     });
@@ -43,7 +43,7 @@ pub(super) fn run(steps: &[&Step]) -> Vec<Ended> {
 
 /// Runs a step in a separate process and prints its output. The last line with counts contains the
 /// counts of the step.
-fn stream(name: &str, tally: &mut Tally) -> Result<()> {
+fn run_in_process(name: &str, tally: &mut TestCounts) -> Result<()> {
     let (output, input) = pipe()?;
     let mut program = Command::new(env::current_exe()?);
     program.args(["test", "--only", name]).stdin(Stdio::null()).stdout(input.try_clone()?).stderr(input);
@@ -55,7 +55,7 @@ fn stream(name: &str, tally: &mut Tally) -> Result<()> {
         let line = line?;
         let line = String::from_utf8_lossy(&line);
         println!("{} {line}", terminal::dim(format!("{name:>11} |")));
-        if let Some(counts) = Tally::of_line(&line) {
+        if let Some(counts) = TestCounts::parse_line(&line) {
             *tally = counts;
         }
     }

@@ -2,14 +2,14 @@
 
 use anyhow::Result;
 
-use super::context::Context;
+use super::context::StepContext;
 use super::it;
-use super::select::natives;
+use super::select::select_native;
 use crate::nextest;
 
-pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
-    let mut select = natives(context.workspace);
-    let but_it = format!("not ({})", it::FILTER);
+pub(super) fn run(context: &mut StepContext<'_>) -> Result<()> {
+    let mut select = select_native(context.workspace);
+    let but_it = format!("not ({})", it::INTEGRATION_FILTER);
     select.extend(["--filterset", &but_it]);
-    nextest::run(context.workspace, context.tally, &select)
+    nextest::run_tests(context.workspace, context.tally, &select)
 }

@@ -11,10 +11,10 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::event::{AuditEvent, CallSubject};
-use crate::folder::{files, name};
-use crate::journal::tests::{open, open_both, record};
+use crate::folder::{file_name, list_files};
+use crate::part_writer::tests::{open, open_both, record};
 
-/// A log of several files that was ended cleanly: its files by name, including `head` and
+/// A log of several files that was ended cleanly: its files by name, including `head_file_name` and
 /// `public-key`.
 static LOG: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
     let dir = tempfile::tempdir().unwrap();
@@ -23,7 +23,7 @@ static LOG: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
         for n in 0..30 {
             let denied = AuditEvent::Denied { subject: CallSubject::default(), what: "y".repeat(n * 9), remedy: None };
             rejected.append(&[(SystemTime::now(), denied), record("z")]).unwrap();
-            journal.anchor(rejected.end_of());
+            journal.set_rejected_anchor(rejected.newest_line());
             journal.append(&[record(format!("{n} {}", "x".repeat(n * 7))), record("\n{\"seq\":1}\n")]).unwrap();
             if n % 10 == 0 {
                 journal.checkpoint().unwrap();
@@ -31,12 +31,13 @@ static LOG: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
         }
         rejected.checkpoint().unwrap();
         rejected.end().unwrap();
-        journal.anchor(rejected.end_of());
+        journal.set_rejected_anchor(rejected.newest_line());
         journal.end().unwrap();
     }
-    let of = |part| files(dir.path(), part).unwrap().into_iter().map(move |first| name(part, first));
+    let of = |part| list_files(dir.path(), part).unwrap().into_iter().map(move |first| file_name(part, first));
     let logs = LogPart::ALL.into_iter().flat_map(of);
-    let names = logs.chain(LogPart::ALL.map(|part| part.head().to_owned())).chain([PUBLIC.to_owned()]);
+    let names =
+        logs.chain(LogPart::ALL.map(|part| part.head_file_name().to_owned())).chain([PUBLIC_KEY_FILE_NAME.to_owned()]);
     let log: Vec<_> = names.map(|name| (name.clone(), fs::read(dir.path().join(name)).unwrap())).collect();
     assert!(log.len() >= 4, "two files or more");
     log
@@ -97,7 +98,7 @@ impl Log {
                 text.pop();
                 let hash = chain::hash(&text);
                 text.extend_from_slice(format!(",\"hash\":\"{hash}\"}}\n").as_bytes());
-                assert_eq!(chain::read(&text[..text.len() - 1]).unwrap().hash, hash);
+                assert_eq!(chain::parse_line(&text[..text.len() - 1]).unwrap().hash, hash);
                 *line = text;
                 prev = Some(hash);
             }
@@ -159,8 +160,8 @@ fn each_finding_names_the_line() {
     let foreign = said(&|log| log.files[0].1.insert(7, b"hello\n".to_vec()));
     assert_eq!(foreign, format!("{file}:8: is not a line of an audit log"));
     let replaced = said(&|log| {
-        let last = chain::read(log.line((0, 3)).trim_ascii_end()).unwrap();
-        *log.line((0, 4)) = chain::write(fifth, SystemTime::now(), &record("forged").1, last.hash).0;
+        let last = chain::parse_line(log.line((0, 3)).trim_ascii_end()).unwrap();
+        *log.line((0, 4)) = chain::serialize_line(fifth, SystemTime::now(), &record("forged").1, last.hash).0;
     });
     let expected = format!(
         "{file}:6: line {sixth} does not follow the line {fifth} that is before it: one of the two was replaced"
@@ -210,10 +211,10 @@ fn another_key_does_not_verify_the_log() {
     log.verify();
     let other = tempfile::tempdir().unwrap();
     open(other.path()).end().unwrap();
-    let key = PublicKey::parse(&fs::read_to_string(other.path().join(PUBLIC)).unwrap());
+    let key = PublicKey::parse(&fs::read_to_string(other.path().join(PUBLIC_KEY_FILE_NAME)).unwrap());
     let report = verify(log.dir.path(), key, None).unwrap();
     assert!(told(&report).join("\n").contains("the signature is not one of the lines before it"), "{report:?}");
-    fs::write(log.dir.path().join(PUBLIC), "x").unwrap();
+    fs::write(log.dir.path().join(PUBLIC_KEY_FILE_NAME), "x").unwrap();
     assert!(verify(log.dir.path(), None, None).unwrap_err().to_string().ends_with("is not a public key"));
 }
 
@@ -324,7 +325,7 @@ proptest! {
     fn every_change_is_found(changes in prop::collection::vec(change(), 1..3)) {
         let mut log = Log::new();
         for change in changes.clone() {
-            if !log.files.iter().all(|(_, lines)| lines.iter().all(|line| chain::read(line.trim_ascii_end()).is_ok())) {
+            if !log.files.iter().all(|(_, lines)| lines.iter().all(|line| chain::parse_line(line.trim_ascii_end()).is_ok())) {
                 break;
             }
             if log.files.iter().any(|(_, lines)| lines.is_empty()) || log.files.is_empty() {

@@ -9,7 +9,7 @@ use toolbay_policy::OriginPattern;
 use toolbay_secrets::{CredentialRule, SecretSource};
 
 /// Value to redact, and to add to requests (`[secrets.NAME]`). Exactly one of `environment`,
-/// `file`, `keyring`, `command` and `source` specifies its source.
+/// `file`, `keyring`, `command` and `to_source` specifies its source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SecretTable {
@@ -77,7 +77,7 @@ impl SecretTable {
     ///
     /// Keys are missing or contradict each other.
     pub(super) fn check(&self) -> Result<(), String> {
-        self.source()?;
+        self.to_source()?;
         let Self { origins, header, query, format, .. } = self;
         let why = match (header, query) {
             (Some(_), Some(_)) => "header and query exclude each other; remove one of them".to_owned(),
@@ -105,7 +105,7 @@ impl SecretTable {
     }
 
     /// Returns the source, of which there is exactly one.
-    fn source(&self) -> Result<SecretSource, String> {
+    fn to_source(&self) -> Result<SecretSource, String> {
         let Self { environment, file, keyring, command, source, .. } = self;
         let keyring = keyring.clone().map(|KeyringEntry { service, user }| SecretSource::Keyring { service, user });
         let sources = [
@@ -135,7 +135,7 @@ impl SecretTable {
     /// # Errors
     ///
     /// The header is one that no request can have.
-    pub(super) fn named(&self, name: &str) -> Result<toolbay_secrets::SecretSpec, String> {
+    pub(super) fn to_spec(&self, name: &str) -> Result<toolbay_secrets::SecretSpec, String> {
         let origins = self.origins.clone();
         let carried = match (&self.header, &self.query) {
             (Some(header), _) => {
@@ -144,7 +144,7 @@ impl SecretTable {
             (None, Some(parameter)) => Some(CredentialRule::in_query(origins, parameter)),
             (None, None) => None,
         };
-        Ok(toolbay_secrets::SecretSpec { name: name.to_owned(), source: self.source()?, carried })
+        Ok(toolbay_secrets::SecretSpec { name: name.to_owned(), source: self.to_source()?, credential_rule: carried })
     }
 }
 
@@ -204,7 +204,7 @@ mod tests {
 
     fn source(keys: &str) -> SecretSource {
         let grant = parse(&format!("[secrets.token]\n{keys}")).unwrap();
-        grant.secrets().unwrap().remove(0).source
+        grant.secret_specs().unwrap().remove(0).source
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
         let secret = |header: &str| {
             let text =
                 format!("[secrets.token]\nenvironment = \"A\"\nheader = {header:?}\norigins = [\"https://a.example\"]");
-            parse(&text).unwrap().secrets().map(drop)
+            parse(&text).unwrap().secret_specs().map(drop)
         };
         assert_eq!(secret("x-key"), Ok(()));
         assert_eq!(

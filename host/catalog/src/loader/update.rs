@@ -4,15 +4,15 @@
 use std::sync::Arc;
 
 use tokio::time::Instant;
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 
-use super::{GrantFile, PluginLoader, PluginSources, REASON, without_code};
-use crate::component::LoadedComponent;
-use crate::folder::PluginFiles;
+use super::{GrantFile, MAX_REASON_BYTES, PluginLoader, PluginSources, codeless_plugin};
 use crate::grant::{Grant, GrantSecrets};
 use crate::load_error::LoadError;
 use crate::load_result::{FallbackVersion, LoadOutcome, LoadResult, PreviousVersion};
+use crate::loaded_component::LoadedComponent;
 use crate::plugin::{Plugin, tool_name};
+use crate::plugin_folder::PluginFiles;
 
 /// Reason why the files cannot replace the version in service.
 struct UpdateFailure {
@@ -34,14 +34,14 @@ impl PluginLoader {
     ) -> LoadResult {
         let Some(previous) = before.plugin.clone() else {
             let known = before.is_start.then(|| files.clone());
-            return match self.load_first(&id, &files, known, &before.age).await {
+            return match self.load_first(&id, &files, known, &before.grant_age).await {
                 Ok(loaded) => LoadResult::Loaded(loaded),
-                Err(error) => LoadResult::Failed(error, FallbackVersion::Same),
+                Err(error) => LoadResult::Failed(error, FallbackVersion::Unchanged),
             };
         };
         match self.load_next(&id, &files, &before, &previous).await {
             Ok(result) => result,
-            Err(failure) => self.keep(&id, &files, &before, &previous, failure).await,
+            Err(failure) => self.fall_back(&id, &files, &before, &previous, failure).await,
         }
     }
 
@@ -54,18 +54,20 @@ impl PluginLoader {
         previous: &Arc<Plugin>,
     ) -> Result<LoadResult, UpdateFailure> {
         let failed = |error| UpdateFailure { error, grant: None };
-        let GrantFile { grant, settles, .. } = self.read_grant(id, &before.age).await.map_err(failed)?;
-        let in_force = &previous.terms.source;
+        files.check_grant_name(id).map_err(failed)?;
+        let GrantFile { grant, settles_at: settles, .. } =
+            self.read_grant(id, &before.grant_age).await.map_err(failed)?;
+        let in_force = &previous.terms.source_grant;
         if files.component.is_none() {
-            let (component, grant) = without_code(id, &grant).map_err(failed)?;
-            if let Some(settles) = settles.filter(|_| !grant.says_the_same_as(in_force)) {
+            let (component, grant) = codeless_plugin(id, &grant).map_err(failed)?;
+            if let Some(settles) = settles.filter(|_| !grant.is_equivalent_to(in_force)) {
                 let narrowed = self.narrow(id, component, grant, before, previous).await.map_err(failed)?;
                 return Ok(LoadResult::Pending(narrowed, settles));
             }
-            let loaded = self.under(id, component, grant, files, Some(previous)).await;
+            let loaded = self.load_under_grant(id, component, grant, files, Some(previous)).await;
             return Ok(LoadResult::Loaded(loaded.map_err(failed)?));
         }
-        let is_same = grant.says_the_same_as(in_force);
+        let is_same = grant.is_equivalent_to(in_force);
         let narrow = |grant: Grant| {
             let (component, this) = (Arc::clone(&previous.component), Arc::clone(self));
             async move { this.narrow(id, component, grant, before, previous).await.map_err(failed) }
@@ -74,19 +76,19 @@ impl PluginLoader {
             return Ok(LoadResult::Pending(narrow(grant).await?, settles));
         }
         let refused = |error| UpdateFailure { error, grant: (!is_same).then(|| Box::new(grant.clone())) };
-        let component = match self.component(id, None, None, !is_same).await.map_err(refused)? {
+        let component = match self.load_component(id, None, None, !is_same).await.map_err(refused)? {
             PluginSources::Component(component, _) => component,
             // Compiling can take minutes, during which a stricter grant applies.
-            PluginSources::Unknown => match narrow(grant.clone()).await? {
+            PluginSources::NotCompiled => match narrow(grant.clone()).await? {
                 Some(narrowed) => return Ok(LoadResult::Pending(Some(narrowed), Instant::now())),
-                None => match self.component(id, None, None, false).await.map_err(refused)? {
+                None => match self.load_component(id, None, None, false).await.map_err(refused)? {
                     PluginSources::Component(component, _) => component,
-                    PluginSources::Unknown => return Err(failed(LoadError::Gone)),
+                    PluginSources::NotCompiled => return Err(failed(LoadError::Gone)),
                 },
             },
         };
         let is_new = component.digest != previous.component.digest;
-        match self.under(id, component, grant.clone(), files, Some(previous)).await {
+        match self.load_under_grant(id, component, grant.clone(), files, Some(previous)).await {
             Ok(loaded) => Ok(LoadResult::Loaded(loaded)),
             // The grant may be for the component in service.
             Err(error) if is_new => Err(refused(error)),
@@ -107,14 +109,14 @@ impl PluginLoader {
         let (this, id, previous, are_rules_new) =
             (Arc::clone(self), id.to_owned(), Arc::clone(previous), before.are_rules_new);
         let narrowed = tokio::task::spawn_blocking(move || {
-            let in_force = &previous.terms.source;
+            let in_force = &previous.terms.source_grant;
             let own = component.contents.tools.iter().map(|known| known.tool.name.clone());
             let tools = if component.is_command() { vec![tool_name(&id)] } else { own.collect() };
-            let both = this.rules.now().intersection(&grant, in_force, &tools);
-            let is_same = both.says_the_same_as(in_force) && Arc::ptr_eq(&component, &previous.component);
+            let both = this.rules.current().intersection(&grant, in_force, &tools);
+            let is_same = both.is_equivalent_to(in_force) && Arc::ptr_eq(&component, &previous.component);
             if is_same && !are_rules_new { Ok(None) } else { this.reapply(id, component, both, &previous).map(Some) }
         });
-        narrowed.await.unwrap_or_else(|error| Err(LoadError::Hindered(format!("applying its grant failed: {error}"))))
+        narrowed.await.unwrap_or_else(|error| Err(LoadError::Transient(format!("applying its grant failed: {error}"))))
     }
 
     /// Applies a grant that has no more secrets than the version in service, and reuses their
@@ -127,14 +129,15 @@ impl PluginLoader {
         previous: &Plugin,
     ) -> Result<LoadOutcome, LoadError> {
         let refused = |why| LoadError::Refused(format!("{id}.toml: {why}"));
-        let secrets = grant.secrets().map_err(refused)?;
-        let secrets = previous.terms.environment.secrets.carrying(secrets).map_err(refused)?;
-        let (plugin, remarks) = self.apply(id, component, grant, GrantSecrets { secrets, remarks: Vec::new() })?;
+        let secrets = grant.secret_specs().map_err(refused)?;
+        let secrets = previous.terms.context.secrets.with_rules(secrets).map_err(refused)?;
+        let (plugin, remarks) =
+            self.apply_grant(id, component, grant, GrantSecrets { secrets, remarks: Vec::new() })?;
         Ok(LoadOutcome { plugin: Arc::new(plugin.with_files(Arc::clone(&previous.files))), remarks })
     }
 
     /// Determines the version in service when the files cannot be loaded.
-    async fn keep(
+    async fn fall_back(
         self: &Arc<Self>,
         id: &str,
         files: &PluginFiles,
@@ -143,36 +146,36 @@ impl PluginLoader {
         UpdateFailure { error, grant }: UpdateFailure,
     ) -> LoadResult {
         if error == LoadError::Gone {
-            return LoadResult::Failed(error, FallbackVersion::Same);
+            return LoadResult::Failed(error, FallbackVersion::Unchanged);
         }
         if files.component.is_none() && previous.digest().is_some() {
             // The component is deleted, regardless of the grant.
-            return LoadResult::Failed(error, FallbackVersion::Nothing);
+            return LoadResult::Failed(error, FallbackVersion::NoVersion);
         }
         if let Some(grant) = grant {
-            return self.keep_under(id, *grant, before, previous, error).await;
+            return self.fall_back_under_grant(id, *grant, before, previous, error).await;
         }
         if !before.are_rules_new {
-            return LoadResult::Failed(error, FallbackVersion::Same);
+            return LoadResult::Failed(error, FallbackVersion::Unchanged);
         }
-        if previous.terms.source.is_partial {
+        if previous.terms.source_grant.is_partial {
             // The intersection of two files depends on the rules, and these files are not in force.
-            return LoadResult::Failed(error, FallbackVersion::Nothing);
+            return LoadResult::Failed(error, FallbackVersion::NoVersion);
         }
         let (this, id, previous) = (Arc::clone(self), id.to_owned(), Arc::clone(previous));
         let applied = tokio::task::spawn_blocking(move || {
-            let grant = Grant::clone(&previous.terms.source);
+            let grant = Grant::clone(&previous.terms.source_grant);
             this.reapply(id, Arc::clone(&previous.component), grant, &previous)
         });
         match applied.await {
             Ok(Ok(loaded)) => LoadResult::Failed(error, FallbackVersion::Narrowed(loaded)),
-            Ok(Err(_)) | Err(_) => LoadResult::Failed(error, FallbackVersion::Nothing),
+            Ok(Err(_)) | Err(_) => LoadResult::Failed(error, FallbackVersion::NoVersion),
         }
     }
 
     /// Applies a grant to the component in service, because the component in the file is refused
     /// with this error.
-    async fn keep_under(
+    async fn fall_back_under_grant(
         self: &Arc<Self>,
         id: &str,
         grant: Grant,
@@ -182,7 +185,7 @@ impl PluginLoader {
     ) -> LoadResult {
         let component = Arc::clone(&previous.component);
         if grant.component.is_some_and(|pinned| pinned != component.digest) {
-            return LoadResult::Failed(error, FallbackVersion::Nothing);
+            return LoadResult::Failed(error, FallbackVersion::NoVersion);
         }
         let fits = {
             let (grant, id, component) = (grant.clone(), id.to_owned(), Arc::clone(&component));
@@ -193,23 +196,26 @@ impl PluginLoader {
             tokio::task::spawn_blocking(check).await.unwrap_or_default()
         };
         let applied = if fits {
-            self.with_secrets(id, component, grant, None, Some(previous)).await.map(Some)
+            self.load_with_secrets(id, component, grant, None, Some(previous)).await.map(Some)
         } else {
             // The grant names tools of another component. Its settings of the other tools apply.
             self.narrow(id, component, grant, before, previous).await
         };
         match applied {
             Ok(Some(loaded)) => LoadResult::Failed(error, FallbackVersion::Narrowed(loaded)),
-            Ok(None) => LoadResult::Failed(error, FallbackVersion::Same),
+            Ok(None) => LoadResult::Failed(error, FallbackVersion::Unchanged),
             Err(LoadError::Refused(why)) => {
                 // The grant would be refused without the new component, too. Both files are
                 // refused.
-                let both = line(&format!("{}; and {why}", error.why()), REASON);
-                LoadResult::Failed(LoadError::Refused(both), FallbackVersion::Same)
+                let both = clean_line(&format!("{}; and {why}", error.reason()), MAX_REASON_BYTES);
+                LoadResult::Failed(LoadError::Refused(both), FallbackVersion::Unchanged)
             }
             Err(why) => {
-                let both = line(&format!("{}; and applying its grant failed: {}", error.why(), why.why()), REASON);
-                LoadResult::Failed(LoadError::Hindered(both), FallbackVersion::Nothing)
+                let both = clean_line(
+                    &format!("{}; and applying its grant failed: {}", error.reason(), why.reason()),
+                    MAX_REASON_BYTES,
+                );
+                LoadResult::Failed(LoadError::Transient(both), FallbackVersion::NoVersion)
             }
         }
     }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use toolbay_model::ResourceContent;
 
 use super::*;
-use crate::beneath::open_root;
-use crate::tree::{TreeError, TreeKind, scan};
+use crate::openat_beneath::open_root;
+use crate::plain_tree::{TreeError, TreeKind, scan};
 
 const MANIFEST_TEXT: &str = "---\nname: pdf\ndescription: Reads PDFs.\n---\nRead it.\n";
 
@@ -47,10 +47,18 @@ impl Folder {
     ) -> Result<(SkillFolder, Vec<String>), String> {
         let root = open_root(&self.path("")).unwrap();
         let (output, size) = (ByteSize::mib(4), ByteSize::mib(1));
-        let found = SkillSource { id, root: &root, tree, output, size, shelf: &self.shelf, former };
+        let found = SkillSource {
+            id,
+            root: &root,
+            tree,
+            max_file_size: output,
+            max_entries_size: size,
+            memory: &self.shelf,
+            previous: former,
+        };
         SkillFolder::load(&found).map_err(|wrong| match wrong {
             PlainFileError::Refused(why) => why,
-            PlainFileError::Hindered(error) => panic!("{error:?}"),
+            PlainFileError::Transient(error) => panic!("{error:?}"),
         })
     }
 
@@ -197,8 +205,8 @@ fn a_skill_has_at_most_512_files() {
     (0..511).for_each(|n| folder.write(&format!("{n}.md"), "x"));
     assert_eq!(folder.load().unwrap().0.files.len(), 512);
     folder.write("more.md", "x");
-    let excess = TreeError::Lasting("it has too many files: at most 512 files are allowed".to_owned());
-    assert_eq!(folder.tree().flaw, Some(excess));
+    let excess = TreeError::Permanent("it has too many files: at most 512 files are allowed".to_owned());
+    assert_eq!(folder.tree().error, Some(excess));
 }
 
 #[test]
@@ -245,10 +253,10 @@ fn the_entries_are_bounded() {
             id: "pdf",
             root: &root,
             tree: &tree,
-            output,
-            size,
-            shelf: &folder.shelf,
-            former: None,
+            max_file_size: output,
+            max_entries_size: size,
+            memory: &folder.shelf,
+            previous: None,
         })
     };
     assert!(load(ByteSize::mib(1)).is_ok());

@@ -10,14 +10,14 @@ use tower_service::Service as _;
 use super::*;
 use crate::access::AdminToken;
 use crate::approvals::ApprovalNote;
-use crate::calls::tests::note;
-use crate::calls::{CallNote, TextExcerpt};
-use crate::data::{
+use crate::call_note::tests::note;
+use crate::call_note::{CallNote, TextExcerpt};
+use crate::denials::DenialNote;
+use crate::operations::ConsoleViewer;
+use crate::server_data::{
     ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, PluginDetail, PluginRow, PluginStatus, ServerStatus,
     ToolDetail, ToolRow, ToolsPage, WaitingApproval,
 };
-use crate::denials::DenialNote;
-use crate::operations::ConsoleViewer;
 
 const BODY_TIME: Duration = Duration::from_mins(1);
 
@@ -30,7 +30,7 @@ struct Stub(&'static str);
 impl Stub {
     fn tool(&self) -> ToolRow {
         let text = || self.0.to_owned();
-        ToolRow { name: text(), plugin: text(), title: Some(text()), description: Some(text()), asks: Some(text()) }
+        ToolRow { name: text(), plugin: text(), title: Some(text()), description: Some(text()), approval: Some(text()) }
     }
 
     fn row(&self) -> PluginRow {
@@ -38,7 +38,7 @@ impl Stub {
         PluginRow {
             id: text(),
             status: PluginStatus::Stale,
-            about: Some(text()),
+            purpose: Some(text()),
             tools: 1,
             problems: vec![text()],
             permissions: vec![text()],
@@ -51,15 +51,15 @@ impl ConsoleOperations for Stub {
         ServerStatus {
             version: "1.2.3",
             folder: self.0.to_owned(),
-            complete: true,
+            is_loaded: true,
             offered: vec![(2, "tools"), (1, "prompts")],
             running: (1, 64),
             waiting: 2,
             memory: (128 << 20, 1 << 30),
             notes: vec![self.0.to_owned()],
             no_cache: None,
-            audit: true,
-            contents: true,
+            has_audit_log: true,
+            records_contents: true,
         }
     }
 
@@ -76,12 +76,12 @@ impl ConsoleOperations for Stub {
             tools: vec![self.tool()],
             offers: vec![("Prompts", vec![self.0.to_owned()])],
             disabled: vec![(self.0.to_owned(), Duration::from_secs(7))],
-            can_rest: true,
+            can_suspend: true,
         })
     }
 
     fn tools(&self, _search: &str, _from: usize, _most: usize) -> ToolsPage {
-        ToolsPage { rows: vec![self.tool()], matching: 300 }
+        ToolsPage { rows: vec![self.tool()], total: 300 }
     }
 
     fn tool(&self, name: &str) -> Option<ToolDetail> {
@@ -104,7 +104,7 @@ impl ConsoleOperations for Stub {
         viewer.name != "token:watcher"
     }
 
-    fn call(
+    fn call_tool(
         &self,
         _viewer: &ConsoleViewer,
         _tool: String,
@@ -112,7 +112,7 @@ impl ConsoleOperations for Stub {
         allowed: Option<Digest>,
     ) -> BoxFuture<'static, ConsoleCallOutcome> {
         let text = self.0;
-        let question = Digest::new(hash(text));
+        let question = Digest::new(hash_secret(text));
         Box::pin(async move {
             if arguments.contains_key("any") && allowed != Some(question) {
                 return ConsoleCallOutcome::Question(text.to_owned(), question);
@@ -130,12 +130,20 @@ impl ConsoleOperations for Stub {
         })
     }
 
-    fn waiting(&self) -> Vec<WaitingApproval> {
+    fn waiting_approvals(&self) -> Vec<WaitingApproval> {
         let (at, text) = (SystemTime::UNIX_EPOCH, || self.0.to_owned());
-        vec![WaitingApproval { id: 7, at, until: at, caller: text(), plugin: text(), tool: text(), question: text() }]
+        vec![WaitingApproval {
+            id: 7,
+            asked_at: at,
+            expires_at: at,
+            caller: text(),
+            plugin: text(),
+            tool: text(),
+            question: text(),
+        }]
     }
 
-    fn answer(&self, viewer: &ConsoleViewer, id: u64, _yes: bool) -> BoxFuture<'_, ApprovalOutcome> {
+    fn answer_approval(&self, viewer: &ConsoleViewer, id: u64, _yes: bool) -> BoxFuture<'_, ApprovalOutcome> {
         Box::pin(std::future::ready(match id {
             7 if self.may_use(viewer, self.0) => ApprovalOutcome::Done,
             7 => ApprovalOutcome::Forbidden,
@@ -143,7 +151,7 @@ impl ConsoleOperations for Stub {
         }))
     }
 
-    fn rest(&self, _viewer: &ConsoleViewer, plugin: &str, _rests: bool) -> bool {
+    fn set_suspended(&self, _viewer: &ConsoleViewer, plugin: &str, _rests: bool) -> bool {
         plugin == self.0
     }
 
@@ -151,7 +159,7 @@ impl ConsoleOperations for Stub {
         Box::pin(async { Ok(ClearedCache::default()) })
     }
 
-    fn audit(&self, _most: usize) -> BoxFuture<'static, Option<Result<Vec<AuditLine>, String>>> {
+    fn audit_lines(&self, _most: usize) -> BoxFuture<'static, Option<Result<Vec<AuditLine>, String>>> {
         let text = || self.0.to_owned();
         let line = AuditLine {
             time: text(),
@@ -178,7 +186,7 @@ struct Got {
 impl Site {
     fn new(text: &'static str) -> Self {
         let watch = Arc::<ServerActivity>::default();
-        let excerpt = Some(TextExcerpt::of(text));
+        let excerpt = Some(TextExcerpt::new(text));
         let mut call = CallNote {
             caller: text.to_owned(),
             plugin: Some(text.to_owned()),
@@ -187,27 +195,28 @@ impl Site {
             result: excerpt,
             ..note(text, "fuel")
         };
-        watch.call(call.clone());
+        watch.record_call(call.clone());
         call.plugin = None;
-        watch.call(call);
+        watch.record_call(call);
         let (at, words) = (SystemTime::UNIX_EPOCH, || text.to_owned());
-        watch.denied(DenialNote { at, plugin: words(), tool: words(), what: words(), remedy: Some(words()) });
+        watch.record_denial(DenialNote { at, plugin: words(), tool: words(), what: words(), remedy: Some(words()) });
         for (word, at) in [("asked", SystemTime::now()), ("declined", at)] {
             let time = Duration::from_hours(1);
             let arguments = Some(Digest::new([if word == "asked" { 1 } else { 2 }; 32]));
-            watch.approval(ApprovalNote {
+            watch.record_approval(ApprovalNote {
                 at,
                 caller: words(),
                 plugin: words(),
                 tool: words(),
-                word,
+                status: word,
                 by: Some(words()),
                 arguments,
-                time,
+                time_limit: time,
             });
         }
-        watch.log(&format!("2026-05-01T08:00:00Z  WARN {text}\n"));
-        let admin = |name: &str| AdminToken { name: format!("token:{name}"), sha256: hash(&format!("secret-{name}")) };
+        watch.record_log_lines(&format!("2026-05-01T08:00:00Z  WARN {text}\n"));
+        let admin =
+            |name: &str| AdminToken { name: format!("token:{name}"), sha256: hash_secret(&format!("secret-{name}")) };
         let access = ConsoleAccess::admins(vec![admin("ops"), admin("watcher")]);
         Self(
             Console::new(Arc::new(Stub(text)), watch, access, 8931, Duration::from_hours(8), |_| None, BODY_TIME)
@@ -245,7 +254,7 @@ impl Site {
             (ORIGIN.as_str(), "http://127.0.0.1:8931"),
             (CONTENT_TYPE.as_str(), "application/x-www-form-urlencoded"),
         ];
-        self.send("POST", path, &headers, query(form)).await
+        self.send("POST", path, &headers, encode_query(form)).await
     }
 }
 
@@ -290,7 +299,7 @@ fn guarded_by_headers(headers: &HeaderMap, what: &str) {
 async fn every_page_shows_hostile_text_as_text() {
     let mut site = Site::new(HOSTILE);
     let cookie = site.enter("secret-ops").await;
-    let named = |key: &str| query(&[(key, HOSTILE)]);
+    let named = |key: &str| encode_query(&[(key, HOSTILE)]);
     let mut paths: Vec<String> = PAGES.iter().map(|path| format!("/console{path}")).collect();
     paths.extend(["plugins", "tools", "calls", "log"].map(|page| format!("/console/{page}?{}", named("q"))));
     paths.push(format!("/console/plugin?{}", named("id")));
@@ -315,7 +324,7 @@ async fn every_page_shows_hostile_text_as_text() {
 async fn a_call_shows_what_came_of_it_as_text_and_asks_first_where_a_person_must_allow_it() {
     let mut site = Site::new(HOSTILE);
     let cookie = site.enter("secret-ops").await;
-    let page = site.get(&format!("/console/tool?{}", query(&[("name", HOSTILE)])), &cookie).await.body;
+    let page = site.get(&format!("/console/tool?{}", encode_query(&[("name", HOSTILE)])), &cookie).await.body;
     let (csrf, schema) = (hidden(&page, "csrf"), hidden(&page, "schema"));
     let usual = [("csrf", csrf.as_str()), ("tool", HOSTILE), ("schema", schema.as_str()), ("f0", HOSTILE)];
     let with = |more: &[(&'static str, &'static str)]| [&usual[..], more].concat();

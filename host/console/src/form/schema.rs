@@ -1,34 +1,34 @@
 //! Conversion of a JSON Schema to form fields.
 
 use serde_json::{Map, Value};
-use toolbay_model::text::{clean, line};
+use toolbay_model::text::{clean, clean_line};
 
 use super::field::{FieldKind, FormField};
 
 /// Maximum number of fields of a form. A larger schema has a single JSON field.
-const FIELDS: usize = 60;
+const MAX_FIELDS: usize = 60;
 
 /// Maximum depth of groups. Deeper objects have a JSON field.
-const DEPTH: usize = 3;
+const MAX_DEPTH: usize = 3;
 
 /// Maximum number of references that are followed.
-const REFERENCES: usize = 8;
+const MAX_REFERENCES: usize = 8;
 
 /// Maximum number of choices.
-const CHOICES: usize = 200;
+const MAX_CHOICES: usize = 200;
 
 /// Maximum lengths of a name and of a description, in bytes.
-const NAME: usize = 200;
-const DESCRIPTION: usize = 1_000;
+const MAX_NAME_BYTES: usize = 200;
+const MAX_DESCRIPTION_BYTES: usize = 1_000;
 
 /// Maximum length of a string that has a single-line field, in characters.
-const LONG: u64 = 300;
+const LONG_TEXT_CHARS: u64 = 300;
 
 /// Returns the fields of an object schema; `None` if it has no usable properties or too many.
-pub(super) fn fields(schema: &Value) -> Option<Vec<FormField>> {
+pub(super) fn schema_fields(schema: &Value) -> Option<Vec<FormField>> {
     let mut reading = SchemaReader { root: schema, count: 0 };
-    let fields = reading.properties(schema, "f", 0)?;
-    (reading.count <= FIELDS).then_some(fields)
+    let fields = reading.read_properties(schema, "f", 0)?;
+    (reading.count <= MAX_FIELDS).then_some(fields)
 }
 
 struct SchemaReader<'a> {
@@ -39,8 +39,8 @@ struct SchemaReader<'a> {
 impl<'a> SchemaReader<'a> {
     /// Returns the fields of an object, with ids that start with `prefix`; `None` if the schema has
     /// keywords that fields cannot express.
-    fn properties(&mut self, schema: &'a Value, prefix: &str, depth: usize) -> Option<Vec<FormField>> {
-        let object = self.resolved(schema)?;
+    fn read_properties(&mut self, schema: &'a Value, prefix: &str, depth: usize) -> Option<Vec<FormField>> {
+        let object = self.resolve(schema)?;
         if ["anyOf", "oneOf", "allOf", "if", "patternProperties", "dependentSchemas"]
             .iter()
             .any(|key| object.contains_key(*key))
@@ -60,23 +60,23 @@ impl<'a> SchemaReader<'a> {
         let mut fields = Vec::new();
         for (index, (name, schema)) in properties.into_iter().flatten().enumerate() {
             self.count += 1;
-            if self.count > FIELDS {
+            if self.count > MAX_FIELDS {
                 return None;
             }
             let id = format!("{prefix}{index}");
-            fields.push(self.field(id, name, schema, required.contains(&name.as_str()), depth));
+            fields.push(self.read_field(id, name, schema, required.contains(&name.as_str()), depth));
         }
         Some(fields)
     }
 
-    fn field(&mut self, id: String, name: &str, schema: &'a Value, required: bool, depth: usize) -> FormField {
-        let found = self.resolved(schema).cloned().unwrap_or_default();
+    fn read_field(&mut self, id: String, name: &str, schema: &'a Value, required: bool, depth: usize) -> FormField {
+        let found = self.resolve(schema).cloned().unwrap_or_default();
         // Keywords next to a reference take precedence over the referenced schema.
         let beside = |key: &str| schema.get(key).or_else(|| found.get(key));
         let description = beside("description").and_then(Value::as_str).filter(|text| !text.trim().is_empty());
-        let description = description.map(|text| cut(&clean(text)));
+        let description = description.map(|text| truncate_description(&clean(text)));
         let default = beside("default").or_else(|| found.get("const")).filter(|default| !default.is_null()).cloned();
-        let kind = self.kind(&id, schema, &found, depth);
+        let kind = self.field_kind(&id, schema, &found, depth);
         let default = match (&kind, &default) {
             (FieldKind::Group(_), _) | (_, None) => String::new(),
             (FieldKind::Choice(choices), Some(default)) => {
@@ -92,7 +92,7 @@ impl<'a> SchemaReader<'a> {
         FormField { id, name: name.to_owned(), description, required, default, kind }
     }
 
-    fn kind(&mut self, id: &str, schema: &'a Value, found: &Map<String, Value>, depth: usize) -> FieldKind {
+    fn field_kind(&mut self, id: &str, schema: &'a Value, found: &Map<String, Value>, depth: usize) -> FieldKind {
         if let Some(choices) = choices(found) {
             return FieldKind::Choice(choices);
         }
@@ -101,28 +101,28 @@ impl<'a> SchemaReader<'a> {
         }
         match type_of(found) {
             Some("string") => {
-                let long = found.get("maxLength").and_then(Value::as_u64).is_some_and(|most| most > LONG);
+                let long = found.get("maxLength").and_then(Value::as_u64).is_some_and(|most| most > LONG_TEXT_CHARS);
                 let plain = ["format", "pattern"].iter().any(|key| found.contains_key(*key));
                 FieldKind::Text { lines: long || !plain && found.get("maxLength").is_none() }
             }
             Some("integer") => FieldKind::Number { whole: true },
             Some("number") => FieldKind::Number { whole: false },
             Some("boolean") => FieldKind::Choice(vec![("yes".into(), true.into()), ("no".into(), false.into())]),
-            Some("array") => self.list(found),
-            Some("object") if depth < DEPTH => {
-                self.properties(schema, &format!("{id}_"), depth + 1).map_or(FieldKind::Json, FieldKind::Group)
+            Some("array") => self.list_kind(found),
+            Some("object") if depth < MAX_DEPTH => {
+                self.read_properties(schema, &format!("{id}_"), depth + 1).map_or(FieldKind::Json, FieldKind::Group)
             }
             _ => FieldKind::Json,
         }
     }
 
-    fn list(&self, found: &Map<String, Value>) -> FieldKind {
+    fn list_kind(&self, found: &Map<String, Value>) -> FieldKind {
         if found.contains_key("prefixItems") {
             return FieldKind::Json;
         }
         let Some(items) = found.get("items").and_then(Value::as_object) else { return FieldKind::Json };
         let items = match items.get("$ref").and_then(Value::as_str) {
-            Some(reference) => self.at(reference).cloned().unwrap_or_default(),
+            Some(reference) => self.find_reference(reference).cloned().unwrap_or_default(),
             None => items.clone(),
         };
         if ["enum", "const", "anyOf", "oneOf", "allOf"].iter().any(|key| items.contains_key(*key)) {
@@ -136,12 +136,12 @@ impl<'a> SchemaReader<'a> {
     }
 
     /// Follows references, and skips the `null` branch of a nullable schema.
-    fn resolved(&self, schema: &'a Value) -> Option<&'a Map<String, Value>> {
+    fn resolve(&self, schema: &'a Value) -> Option<&'a Map<String, Value>> {
         let mut object = schema.as_object()?;
-        for _ in 0..REFERENCES {
+        for _ in 0..MAX_REFERENCES {
             if let Some(reference) = object.get("$ref").and_then(Value::as_str) {
-                object = self.at(reference)?;
-            } else if let Some(only) = only_other_than_null(object) {
+                object = self.find_reference(reference)?;
+            } else if let Some(only) = non_null_branch(object) {
                 object = only;
             } else {
                 return Some(object);
@@ -150,13 +150,13 @@ impl<'a> SchemaReader<'a> {
         None
     }
 
-    fn at(&self, reference: &str) -> Option<&'a Map<String, Value>> {
+    fn find_reference(&self, reference: &str) -> Option<&'a Map<String, Value>> {
         self.root.pointer(reference.strip_prefix('#')?)?.as_object()
     }
 }
 
 /// Returns the other branch of an `anyOf` or `oneOf` that consists of it and `null`.
-fn only_other_than_null(object: &Map<String, Value>) -> Option<&Map<String, Value>> {
+fn non_null_branch(object: &Map<String, Value>) -> Option<&Map<String, Value>> {
     let branches = object.get("anyOf").or_else(|| object.get("oneOf"))?.as_array()?;
     let is_null = |branch: &&Value| branch.get("type").and_then(Value::as_str) == Some("null");
     let mut others = branches.iter().filter(|branch| !is_null(branch));
@@ -179,7 +179,8 @@ fn type_of(schema: &Map<String, Value>) -> Option<&str> {
 
 /// Returns the choices of an enumeration.
 fn choices(schema: &Map<String, Value>) -> Option<Vec<(String, Value)>> {
-    let shown = |value: &Value| line(&value.as_str().map_or_else(|| value.to_string(), str::to_owned), NAME);
+    let shown =
+        |value: &Value| clean_line(&value.as_str().map_or_else(|| value.to_string(), str::to_owned), MAX_NAME_BYTES);
     if let Some(only) = schema.get("const") {
         return Some(vec![(shown(only), only.clone())]);
     }
@@ -188,13 +189,13 @@ fn choices(schema: &Map<String, Value>) -> Option<Vec<(String, Value)>> {
         branches.iter().map(|branch| branch.get("const").cloned()).collect::<Option<Vec<_>>>()
     };
     let values = schema.get("enum").and_then(Value::as_array).cloned().or_else(from_branches)?;
-    (!values.is_empty() && values.len() <= CHOICES)
+    (!values.is_empty() && values.len() <= MAX_CHOICES)
         .then(|| values.into_iter().map(|value| (shown(&value), value)).collect())
 }
 
-fn cut(text: &str) -> String {
-    if text.len() <= DESCRIPTION {
+fn truncate_description(text: &str) -> String {
+    if text.len() <= MAX_DESCRIPTION_BYTES {
         return text.to_owned();
     }
-    text.get(..text.floor_char_boundary(DESCRIPTION)).unwrap_or_default().to_owned() + "…"
+    text.get(..text.floor_char_boundary(MAX_DESCRIPTION_BYTES)).unwrap_or_default().to_owned() + "…"
 }

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 fn form(schema: Value) -> ToolForm {
-    ToolForm::of(&JsonText::from(schema), false)
+    ToolForm::from_schema(&JsonText::from(schema), false)
 }
 
 fn kinds(form: &ToolForm) -> Vec<(&str, &FieldKind, bool)> {
@@ -59,7 +59,7 @@ fn what_is_filled_in_becomes_arguments() {
         },
         "required": ["a"],
     }));
-    let arguments = form.arguments(&filled(&[
+    let arguments = form.parse_arguments(&filled(&[
         ("f0", "one\r\ntwo"),
         ("f1", " 18446744073709551615 "),
         ("f2", "1"),
@@ -70,7 +70,7 @@ fn what_is_filled_in_becomes_arguments() {
     let expected =
         json!({"a": "one\ntwo", "b": u64::MAX, "c": 5, "d": [1, 2.5], "e": {"f": false}, "h": [{"k": null}]});
     assert_eq!(Value::Object(arguments.unwrap()), expected);
-    assert_eq!(Value::Object(form.arguments(&FieldValues::new()).unwrap()), json!({"a": ""}));
+    assert_eq!(Value::Object(form.parse_arguments(&FieldValues::new()).unwrap()), json!({"a": ""}));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn what_cannot_be_read_is_said_of_its_field() {
         "e": {"type": "array", "items": {"type": "number"}},
     }}));
     let values = filled(&[("f0", "1.5"), ("f1", "many"), ("f2", "9"), ("f3", "{"), ("f4", "1\nx")]);
-    let wrong = form.arguments(&values).unwrap_err();
+    let wrong = form.parse_arguments(&values).unwrap_err();
     let said: Vec<String> = wrong.iter().map(|(field, what)| format!("{field}: {what}")).collect();
     insta::assert_snapshot!(said.join("\n"), @r#"
     f0: expected an integer, not "1.5"
@@ -107,10 +107,12 @@ fn what_no_form_can_show_is_one_field_for_json() {
         json!({"properties": 7}),
     ] {
         let form = form(schema.clone());
-        assert!(form.raw && !form.has_fields, "{schema}");
-        assert_eq!(form.arguments(&filled(&[("json", "{\"a\": 1}")])).unwrap()["a"], 1);
-        assert!(form.arguments(&filled(&[("json", "[1]")])).unwrap_err()[0].1.starts_with("expected a JSON object"));
-        assert!(form.arguments(&FieldValues::new()).unwrap().is_empty());
+        assert!(form.is_raw && !form.has_fields, "{schema}");
+        assert_eq!(form.parse_arguments(&filled(&[("json", "{\"a\": 1}")])).unwrap()["a"], 1);
+        assert!(
+            form.parse_arguments(&filled(&[("json", "[1]")])).unwrap_err()[0].1.starts_with("expected a JSON object")
+        );
+        assert!(form.parse_arguments(&FieldValues::new()).unwrap().is_empty());
     }
     let form = form(deep);
     let FieldKind::Group(fields) = &form.fields[0].kind else { panic!("{form:?}") };
@@ -119,7 +121,7 @@ fn what_no_form_can_show_is_one_field_for_json() {
     assert_eq!(fields[0].kind, FieldKind::Json);
     // A recursive schema ends in a JSON field too.
     let circle = json!({"properties": {"next": {"$ref": "#"}}});
-    let circle = ToolForm::of(&JsonText::from(circle), false);
+    let circle = ToolForm::from_schema(&JsonText::from(circle), false);
     assert!(circle.has_fields);
 }
 
@@ -131,8 +133,8 @@ fn a_tool_without_arguments_has_an_empty_form() {
         json!({"type": "object", "additionalProperties": false}),
     ] {
         let form = form(schema);
-        assert!(!form.raw && form.fields.is_empty());
-        assert!(form.arguments(&FieldValues::new()).unwrap().is_empty());
+        assert!(!form.is_raw && form.fields.is_empty());
+        assert!(form.parse_arguments(&FieldValues::new()).unwrap().is_empty());
     }
-    assert!(ToolForm::of(&JsonText::from(json!({"type": "object"})), true).raw);
+    assert!(ToolForm::from_schema(&JsonText::from(json!({"type": "object"})), true).is_raw);
 }

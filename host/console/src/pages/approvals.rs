@@ -4,32 +4,32 @@ use std::time::SystemTime;
 
 use maud::{Markup, html};
 
+use super::elements::{csrf_input, notice_element, plugin_link, time_element, tool_link};
 use super::layout::{NavigationItem, layout};
-use super::parts::{at, csrf, to_plugin, to_tool, told};
 use crate::approvals::ApprovalNote;
-use crate::data::WaitingApproval;
-use crate::desk::PageContext;
+use crate::formatting::format_count;
+use crate::page_context::PageContext;
 use crate::paths::PATH;
+use crate::server_data::WaitingApproval;
 use crate::sessions::ConsoleSession;
-use crate::shown::count;
 
 /// Renders the page of calls that require approval.
 pub(crate) fn approvals(desk: &PageContext, session: &ConsoleSession, done: Option<&str>) -> Markup {
     let now = SystemTime::now();
-    let all: Vec<ApprovalNote> = desk.watch.approvals().newest().cloned().collect();
-    let waiting = desk.operations.waiting();
-    let (asked, over): (Vec<&ApprovalNote>, Vec<&ApprovalNote>) = all.iter().partition(|one| one.waits(now));
-    let elsewhere = without(asked, &waiting);
+    let all: Vec<ApprovalNote> = desk.activity.lock_approvals().newest().cloned().collect();
+    let waiting = desk.operations.waiting_approvals();
+    let (asked, over): (Vec<&ApprovalNote>, Vec<&ApprovalNote>) = all.iter().partition(|one| one.is_open(now));
+    let elsewhere = not_waiting(asked, &waiting);
     let number = waiting.len() + elsewhere.len();
     let body = html! {
-        (told(done))
+        (notice_element(done))
         p.lead {
             "Calls that a grant lets nobody make without a person’s yes (" code { "approve" } "). Whoever answers first, here or \
              at the client, decides."
         }
         div #approvals data-live {
             section aria-labelledby="waiting" {
-                h2 #waiting { (count(number, "call")) @if number == 1 { " waits" } @else { " wait" } }
+                h2 #waiting { (format_count(number, "call")) @if number == 1 { " waits" } @else { " wait" } }
                 @if number == 0 { p.empty { "No call waits for an answer." } }
                 @for one in &waiting { (question(desk, session, one)) }
                 @if !elsewhere.is_empty() {
@@ -50,7 +50,7 @@ pub(crate) fn approvals(desk: &PageContext, session: &ConsoleSession, done: Opti
 }
 
 /// Renders a notice that an answer came too late.
-pub(crate) fn over(session: &ConsoleSession) -> Markup {
+pub(crate) fn too_late(session: &ConsoleSession) -> Markup {
     let body = html! {
         p.empty {
             "No call waits for this answer: it was answered already, here or at the client, it was cancelled, its time is over, or \
@@ -61,8 +61,8 @@ pub(crate) fn over(session: &ConsoleSession) -> Markup {
     layout(session, NavigationItem::Approvals, "Too late", false, &body)
 }
 
-/// Returns the questions that do not belong to a call in `waiting`.
-fn without<'a>(asked: Vec<&'a ApprovalNote>, waiting: &[WaitingApproval]) -> Vec<&'a ApprovalNote> {
+/// Returns the questions that do not belong to a call in `waiting_approvals`.
+fn not_waiting<'a>(asked: Vec<&'a ApprovalNote>, waiting: &[WaitingApproval]) -> Vec<&'a ApprovalNote> {
     let mut left: Vec<&WaitingApproval> = waiting.iter().collect();
     let is_other = |note: &&ApprovalNote| {
         let same =
@@ -77,8 +77,8 @@ fn question(desk: &PageContext, session: &ConsoleSession, one: &WaitingApproval)
     let may = desk.operations.may_use(&session.viewer, &one.tool);
     html! {
         section.question aria-label={ "Call of " (one.tool) ", number " (one.id) } {
-            h3 { (to_tool(&one.tool)) " " span.of { "of " (to_plugin(&one.plugin)) } }
-            p.hint { "Asked at " (at(one.at)) " by " (one.caller) ". The answer counts until " (at(one.until)) "." }
+            h3 { (tool_link(&one.tool)) " " span.of { "of " (plugin_link(&one.plugin)) } }
+            p.hint { "Asked at " (time_element(one.asked_at)) " by " (one.caller) ". The answer counts until " (time_element(one.expires_at)) "." }
             @if may {
                 pre tabindex="0" { (one.question) }
                 div.actions {
@@ -95,7 +95,7 @@ fn question(desk: &PageContext, session: &ConsoleSession, one: &WaitingApproval)
 fn button(session: &ConsoleSession, one: &WaitingApproval, answer: &str, label: &str) -> Markup {
     html! {
         form.decision method="post" action={ (PATH) "/approval" } {
-            (csrf(session))
+            (csrf_input(session))
             input type="hidden" name="id" value=(one.id);
             button.quiet[answer != "approve"] type="submit" name="answer" value=(answer) data-key={ (answer) "-" (one.id) } {
                 (label)
@@ -112,11 +112,11 @@ fn table(all: &[&ApprovalNote], waiting: bool) -> Markup {
                 tbody {
                     @for one in all {
                         tr {
-                            td data-label="Time" { (at(one.at)) }
-                            th scope="row" { (to_tool(&one.tool)) " " span.of { "of " (to_plugin(&one.plugin)) } }
+                            td data-label="Time" { (time_element(one.at)) }
+                            th scope="row" { (tool_link(&one.tool)) " " span.of { "of " (plugin_link(&one.plugin)) } }
                             td data-label="Caller" { (one.caller) }
                             td data-label="Answer" {
-                                (word(one, waiting))
+                                (status_badge(one, waiting))
                                 @if let Some(by) = &one.by { " " span.of { "by " (by) } }
                             }
                             td data-label="Arguments" {
@@ -130,11 +130,11 @@ fn table(all: &[&ApprovalNote], waiting: bool) -> Markup {
     }
 }
 
-fn word(one: &ApprovalNote, waiting: bool) -> Markup {
-    let (word, kind) = match one.word {
+fn status_badge(one: &ApprovalNote, waiting: bool) -> Markup {
+    let (word, kind) = match one.status {
         "asked" if waiting => ("asked", "mild"),
         "asked" => ("too late", "bad"),
-        "approved" | "remembered" => (one.word, "good"),
+        "approved" | "remembered" => (one.status, "good"),
         other => (other, "bad"),
     };
     html! { span.badge.(kind) { (word) } }

@@ -2,13 +2,13 @@
 
 use maud::{Markup, html};
 
+use super::elements::outcome_badge;
 use super::layout::{NavigationItem, layout};
-use super::parts::outcome;
-use crate::data::AuditLine;
+use crate::server_data::AuditLine;
 use crate::sessions::ConsoleSession;
 
 /// Maximum number of lines on the page.
-pub(crate) const AUDIT_LINES: usize = 200;
+pub(crate) const MAX_AUDIT_LINES: usize = 200;
 
 /// Renders the end of the audit log, if there is one.
 pub(crate) fn audit(session: &ConsoleSession, lines: Option<&Result<Vec<AuditLine>, String>>) -> Markup {
@@ -34,7 +34,7 @@ fn table(lines: &[AuditLine]) -> Markup {
                     tr {
                         td data-label="Time" { (line.time.get(11..19).unwrap_or(&line.time)) }
                         th scope="row" { (line.event) }
-                        td data-label="Outcome" { @if !line.outcome.is_empty() { (outcome(&line.outcome)) } }
+                        td data-label="Outcome" { @if !line.outcome.is_empty() { (outcome_badge(&line.outcome)) } }
                         td data-label="Caller" { (line.caller) }
                         td data-label="Plugin" { (line.plugin) }
                         td data-label="Tool" { (line.tool) }

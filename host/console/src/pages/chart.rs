@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::shown::count;
+use crate::formatting::format_count;
 
 /// Width and height of the drawing, in SVG user units.
 const WIDTH: f64 = 540.0;
@@ -12,19 +12,19 @@ const HEIGHT: f64 = 96.0;
 pub(super) struct BarChart<'a> {
     pub(super) title: &'a str,
     /// Text alternative for screen readers.
-    pub(super) words: String,
+    pub(super) description: String,
     /// The maximum value, formatted.
-    pub(super) most: String,
+    pub(super) max_label: String,
     /// The total value of each bar, and the part that failed.
-    pub(super) steps: Vec<(f64, f64)>,
+    pub(super) bars: Vec<(f64, f64)>,
 }
 
 impl BarChart<'_> {
     /// Renders the chart as a figure.
     pub(super) fn figure(&self) -> Markup {
-        let most = self.steps.iter().map(|(value, _)| *value).fold(0.0, f64::max);
+        let most = self.bars.iter().map(|(value, _)| *value).fold(0.0, f64::max);
         #[expect(clippy::cast_precision_loss, reason = "there are a hundred steps")]
-        let width = WIDTH / self.steps.len().max(1) as f64;
+        let width = WIDTH / self.bars.len().max(1) as f64;
         // Two digits are finer than a pixel.
         let number = |value: f64| format!("{value:.2}");
         let height = |value: f64| {
@@ -32,10 +32,10 @@ impl BarChart<'_> {
         };
         html! {
             figure.chart {
-                figcaption { span { (self.title) } span.most { (self.most) } }
-                svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) preserveAspectRatio="none" role="img" aria-label=(self.words) {
+                figcaption { span { (self.title) } span.most { (self.max_label) } }
+                svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) preserveAspectRatio="none" role="img" aria-label=(self.description) {
                     line.base x1="0" x2=(WIDTH) y1=(HEIGHT) y2=(HEIGHT) {}
-                    @for (index, (value, failed)) in self.steps.iter().enumerate() {
+                    @for (index, (value, failed)) in self.bars.iter().enumerate() {
                         @if *value > 0.0 {
                             @let x = number(f64::from(u32::try_from(index).unwrap_or_default()) * width + 0.5);
                             @let bar = height(*value);
@@ -54,7 +54,7 @@ impl BarChart<'_> {
 }
 
 /// Returns the text alternative of a chart of calls.
-pub(super) fn words(calls: u64, failed: u64) -> String {
-    let calls = count(usize::try_from(calls).unwrap_or(usize::MAX), "call");
+pub(super) fn describe_calls(calls: u64, failed: u64) -> String {
+    let calls = format_count(usize::try_from(calls).unwrap_or(usize::MAX), "call");
     format!("{calls} in the last 15 minutes, {failed} of which failed")
 }

@@ -2,17 +2,17 @@
 
 use maud::{Markup, html};
 
+use super::elements::{plugin_link, time_element, tool_link};
 use super::layout::{NavigationItem, layout};
-use super::parts::{at, to_plugin, to_tool};
 use crate::denials::DenialNote;
-use crate::desk::PageContext;
+use crate::formatting::format_amount;
+use crate::page_context::PageContext;
 use crate::sessions::ConsoleSession;
-use crate::shown::amount;
 
 /// Renders the denied operations.
 pub(crate) fn denied(desk: &PageContext, session: &ConsoleSession) -> Markup {
     let (uses, all): (Vec<(DenialNote, u64)>, u64) = {
-        let denials = desk.watch.denials();
+        let denials = desk.activity.lock_denials();
         (denials.newest().cloned().collect(), denials.count)
     };
     let body = html! {
@@ -22,15 +22,15 @@ pub(crate) fn denied(desk: &PageContext, session: &ConsoleSession) -> Markup {
         }
         div #denied data-live {
             @if uses.is_empty() {
-                p.empty { "Nothing was denied since " (desk.watch.since()) "." }
+                p.empty { "Nothing was denied since " (desk.activity.since()) "." }
             } @else {
-                p.count { (amount(all)) " since " (desk.watch.since()) }
+                p.count { (format_amount(all)) " since " (desk.activity.since()) }
                 ul.rows {
                     @for (denial, times) in &uses {
                         li {
                             div.name {
-                                (to_plugin(&denial.plugin)) span.of { "in a call of " (to_tool(&denial.tool)) }
-                                span.when { @if *times > 1 { (amount(*times)) " times, last at " } (at(denial.at)) }
+                                (plugin_link(&denial.plugin)) span.of { "in a call of " (tool_link(&denial.tool)) }
+                                span.when { @if *times > 1 { (format_amount(*times)) " times, last at " } (time_element(denial.at)) }
                             }
                             p { (denial.what) }
                             @match &denial.remedy {

@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, html};
 
-use super::parts::csrf;
+use super::elements::csrf_input;
 use crate::assets::{SCRIPT, STYLE};
 use crate::paths::PATH;
 use crate::sessions::ConsoleSession;
@@ -40,7 +40,7 @@ pub(super) fn layout(session: &ConsoleSession, here: NavigationItem, title: &str
         &html! {
             a.skip href="#main" { "Skip to the content" }
             header.bar {
-                a.brand href=(PATH) { (mark()) span { "Toolbay" } }
+                a.brand href=(PATH) { (logo()) span { "Toolbay" } }
                 nav aria-label="Console" {
                     ul {
                         @for (place, path, name) in NavigationItem::ALL {
@@ -49,7 +49,7 @@ pub(super) fn layout(session: &ConsoleSession, here: NavigationItem, title: &str
                     }
                 }
                 form.who method="post" action={ (PATH) "/logout" } {
-                    (csrf(session))
+                    (csrf_input(session))
                     span title="Whose rights you have here" { (session.viewer.name) }
                     button.quiet type="submit" { "Log out" }
                 }
@@ -78,8 +78,8 @@ pub(super) fn document(title: &str, body: &Markup) -> Markup {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) " · Toolbay" }
-                link rel="stylesheet" href=(*STYLE.address);
-                script src=(*SCRIPT.address) defer {}
+                link rel="stylesheet" href=(*STYLE.path);
+                script src=(*SCRIPT.path) defer {}
             }
             body { (body) }
         }
@@ -87,7 +87,7 @@ pub(super) fn document(title: &str, body: &Markup) -> Markup {
 }
 
 /// Renders a page for a plugin or tool that does not exist.
-pub(crate) fn missing(session: &ConsoleSession, what: &str) -> Markup {
+pub(crate) fn not_found(session: &ConsoleSession, what: &str) -> Markup {
     let here = if what == "tool" { NavigationItem::Tools } else { NavigationItem::Plugins };
     let body = html! {
         p.empty { "There is no such " (what) " now. It may have been removed, or its name may have changed." }
@@ -96,7 +96,7 @@ pub(crate) fn missing(session: &ConsoleSession, what: &str) -> Markup {
 }
 
 /// Renders the logo: boxes in a bay.
-pub(super) fn mark() -> Markup {
+pub(super) fn logo() -> Markup {
     html! {
         svg.mark viewBox="0 0 24 24" width="24" height="24" aria-hidden="true" {
             path d="M3 4v10a6 6 0 0 0 6 6h6a6 6 0 0 0 6-6V4" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" {}

@@ -2,38 +2,38 @@
 
 use maud::{Markup, html};
 
+use super::elements::search_form;
 use super::layout::{NavigationItem, layout};
-use super::parts::search;
-use crate::desk::PageContext;
+use crate::formatting::format_count;
+use crate::page_context::PageContext;
 use crate::sessions::ConsoleSession;
-use crate::shown::count;
 
 /// Maximum number of lines on the page.
-const MOST: usize = 300;
+const MAX_LINES_SHOWN: usize = 300;
 
 /// Renders the newest log lines that contain `wanted`.
 pub(crate) fn log(desk: &PageContext, session: &ConsoleSession, wanted: &str) -> Markup {
     let lower = wanted.trim().to_lowercase();
     let lines: Vec<String> = {
-        let log = desk.watch.log_lines();
+        let log = desk.activity.lock_log_lines();
         log.newest()
             .filter(|line| lower.is_empty() || line.to_lowercase().contains(&lower))
-            .take(MOST)
+            .take(MAX_LINES_SHOWN)
             .cloned()
             .collect()
     };
     let body = html! {
-        (search("/log", "Text", wanted, &html! {}))
+        (search_form("/log", "Text", wanted, &html! {}))
         div #log data-live {
-            p.count { (count(lines.len(), "line")) ", the newest first" }
-            ol.log { @for line in &lines { li.(level(line)) { (line) } } }
+            p.count { (format_count(lines.len(), "line")) ", the newest first" }
+            ol.log { @for line in &lines { li.(level_class(line)) { (line) } } }
         }
     };
     layout(session, NavigationItem::Log, "Log", true, &body)
 }
 
 /// Returns the style class of a line, based on its level, which follows the time.
-fn level(line: &str) -> &'static str {
+fn level_class(line: &str) -> &'static str {
     match line.split_whitespace().nth(1) {
         Some("ERROR") => "bad",
         Some("WARN") => "mild",

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::layout::{document, mark};
+use super::layout::{document, logo};
 use crate::paths::PATH;
 
 /// Renders the login page. `advice` explains where to find a token. `why` is the error of the
@@ -12,7 +12,7 @@ pub(crate) fn login(advice: &str, why: Option<&str>) -> Markup {
         "Log in",
         &html! {
             main.door #main {
-                div.brand { (mark()) span { "Toolbay" } }
+                div.brand { (logo()) span { "Toolbay" } }
                 h1 { "Open the console" }
                 p { (advice) }
                 @if let Some(why) = why { p.error #why role="alert" { (why) } }
@@ -31,12 +31,12 @@ pub(crate) fn login(advice: &str, why: Option<&str>) -> Markup {
 }
 
 /// Renders the reason that a form was rejected.
-pub(crate) fn refused(why: &str) -> Markup {
+pub(crate) fn rejected_form(why: &str) -> Markup {
     document(
         "Rejected",
         &html! {
             main.door #main {
-                div.brand { (mark()) span { "Toolbay" } }
+                div.brand { (logo()) span { "Toolbay" } }
                 h1 { "That was rejected" }
                 p { (why) }
                 p { a href=(PATH) { "Back to the console" } }

@@ -3,24 +3,24 @@
 
 use maud::{Markup, html};
 
+use super::elements::{csrf_input, notice_element, plugin_status_badge, tool_rows};
 use super::layout::{NavigationItem, layout};
-use super::parts::{csrf, status, told, tool_rows};
-use crate::data::{PluginDetail, PluginStatus};
+use crate::formatting::format_count;
 use crate::paths::PATH;
+use crate::server_data::{PluginDetail, PluginStatus};
 use crate::sessions::ConsoleSession;
-use crate::shown::count;
 
 /// Maximum number of tools, and of names of each other kind, on the page.
-const MOST: usize = 200;
+const MAX_ITEMS_SHOWN: usize = 200;
 
 /// Renders a plugin.
 pub(crate) fn plugin(session: &ConsoleSession, detail: &PluginDetail, done: Option<&str>) -> Markup {
     let row = &detail.row;
-    let served = matches!(row.status, PluginStatus::Ready | PluginStatus::Resting);
+    let served = matches!(row.status, PluginStatus::Ready | PluginStatus::Suspended);
     let body = html! {
-        (told(done))
+        (notice_element(done))
         div #plugin data-live {
-            p.lead { (status(row.status)) @if let Some(about) = &row.about { " " (about) } }
+            p.lead { (plugin_status_badge(row.status)) @if let Some(about) = &row.purpose { " " (about) } }
             @if !row.problems.is_empty() {
                 section.problems.mild[served] aria-labelledby="problems" {
                     h2 #problems { (heading(row.status)) }
@@ -51,20 +51,20 @@ pub(crate) fn plugin(session: &ConsoleSession, detail: &PluginDetail, done: Opti
                 }
             }
         }
-        @if detail.can_rest { (rest(session, detail)) }
+        @if detail.can_suspend { (suspension_buttons(session, detail)) }
         @if !detail.tools.is_empty() {
             section aria-labelledby="tools" {
                 h2 #tools { "Tools" }
-                (tool_rows(detail.tools.get(..MOST).unwrap_or(&detail.tools), false))
-                @if detail.tools.len() > MOST { p.count { "and " (detail.tools.len() - MOST) " more: see Tools" } }
+                (tool_rows(detail.tools.get(..MAX_ITEMS_SHOWN).unwrap_or(&detail.tools), false))
+                @if detail.tools.len() > MAX_ITEMS_SHOWN { p.count { "and " (detail.tools.len() - MAX_ITEMS_SHOWN) " more: see Tools" } }
             }
         }
         @for (what, names) in &detail.offers {
             @if !names.is_empty() {
                 section {
                     h2 { (what) }
-                    ul.plain { @for name in names.iter().take(MOST) { li { code { (name) } } } }
-                    @if names.len() > MOST { p.count { "and " (names.len() - MOST) " more" } }
+                    ul.plain { @for name in names.iter().take(MAX_ITEMS_SHOWN) { li { code { (name) } } } }
+                    @if names.len() > MAX_ITEMS_SHOWN { p.count { "and " (names.len() - MAX_ITEMS_SHOWN) " more" } }
                 }
             }
         }
@@ -87,13 +87,13 @@ fn heading(status: PluginStatus) -> &'static str {
     match status {
         PluginStatus::Refused => "Why it is refused",
         PluginStatus::Stale => "Why the current file is refused; the previous version is in service",
-        PluginStatus::Loading | PluginStatus::Ready | PluginStatus::Resting => "Warnings",
+        PluginStatus::Loading | PluginStatus::Ready | PluginStatus::Suspended => "Warnings",
     }
 }
 
 /// Renders the buttons that suspend and resume the plugin.
-fn rest(session: &ConsoleSession, detail: &PluginDetail) -> Markup {
-    let rests = detail.row.status == PluginStatus::Resting;
+fn suspension_buttons(session: &ConsoleSession, detail: &PluginDetail) -> Markup {
+    let rests = detail.row.status == PluginStatus::Suspended;
     let disabled = detail.disabled.len();
     html! {
         section aria-labelledby="rest" {
@@ -101,7 +101,7 @@ fn rest(session: &ConsoleSession, detail: &PluginDetail) -> Markup {
             div.actions {
                 @if !rests {
                     form method="post" action={ (PATH) "/plugin" } {
-                        (csrf(session))
+                        (csrf_input(session))
                         input type="hidden" name="id" value=(detail.row.id);
                         input type="hidden" name="rests" value="yes";
                         button.quiet type="submit" { "Put it to rest" }
@@ -109,10 +109,10 @@ fn rest(session: &ConsoleSession, detail: &PluginDetail) -> Markup {
                 }
                 @if rests || disabled > 0 {
                     form method="post" action={ (PATH) "/plugin" } {
-                        (csrf(session))
+                        (csrf_input(session))
                         input type="hidden" name="id" value=(detail.row.id);
                         input type="hidden" name="rests" value="no";
-                        button type="submit" { "Wake it" @if disabled > 0 { " for " (count(disabled, "caller")) } }
+                        button type="submit" { "Wake it" @if disabled > 0 { " for " (format_count(disabled, "caller")) } }
                     }
                 }
             }

@@ -2,15 +2,15 @@
 
 use maud::{Markup, html};
 
+use super::elements::{plugin_link, plugin_status_badge, search_form};
 use super::layout::{NavigationItem, layout};
-use super::parts::{search, status, to_plugin};
-use crate::data::PluginRow;
-use crate::desk::PageContext;
+use crate::formatting::format_count;
+use crate::page_context::PageContext;
+use crate::server_data::PluginRow;
 use crate::sessions::ConsoleSession;
-use crate::shown::count;
 
 /// Maximum number of plugins on the page.
-const MOST: usize = 500;
+const MAX_PLUGINS_SHOWN: usize = 500;
 
 /// Renders the plugins whose id, purpose, problems or permissions contain `wanted`.
 pub(crate) fn plugins(desk: &PageContext, session: &ConsoleSession, wanted: &str) -> Markup {
@@ -19,24 +19,24 @@ pub(crate) fn plugins(desk: &PageContext, session: &ConsoleSession, wanted: &str
     let matches = |row: &&PluginRow| {
         lower.is_empty()
             || contains(&row.id)
-            || row.about.iter().chain(&row.problems).chain(&row.permissions).any(contains)
+            || row.purpose.iter().chain(&row.problems).chain(&row.permissions).any(contains)
     };
     let found: Vec<&PluginRow> = all.iter().filter(matches).collect();
     let body = html! {
-        (search("/plugins", "Id, purpose, permission or problem", wanted, &html! {}))
+        (search_form("/plugins", "Id, purpose, permission or problem", wanted, &html! {}))
         div #plugins data-live {
-            p.count { (count(found.len(), "plugin")) @if !lower.is_empty() { " of " (all.len()) } }
+            p.count { (format_count(found.len(), "plugin")) @if !lower.is_empty() { " of " (all.len()) } }
             @if all.is_empty() {
                 p.empty { "The plugin folder is empty. Copy a .wasm file into it: its tools are here a moment later." }
             }
             ul.rows {
-                @for row in found.iter().take(MOST) {
+                @for row in found.iter().take(MAX_PLUGINS_SHOWN) {
                     li {
                         div.name {
-                            (to_plugin(&row.id)) (status(row.status))
-                            span.of { (count(row.tools, "tool")) }
+                            (plugin_link(&row.id)) (plugin_status_badge(row.status))
+                            span.of { (format_count(row.tools, "tool")) }
                         }
-                        @if let Some(about) = &row.about { p { (about) } }
+                        @if let Some(about) = &row.purpose { p { (about) } }
                         @for problem in row.problems.iter().take(3) { p.problem { (problem) } }
                         @if row.permissions.is_empty() {
                             @if row.tools > 0 { p.grant { "Reaches nothing outside its own memory." } }
@@ -46,7 +46,7 @@ pub(crate) fn plugins(desk: &PageContext, session: &ConsoleSession, wanted: &str
                     }
                 }
             }
-            @if found.len() > MOST { p.count { "Search for one of the " (count(found.len() - MOST, "other")) "." } }
+            @if found.len() > MAX_PLUGINS_SHOWN { p.count { "Search for one of the " (format_count(found.len() - MAX_PLUGINS_SHOWN, "other")) "." } }
         }
     };
     layout(session, NavigationItem::Plugins, "Plugins", true, &body)

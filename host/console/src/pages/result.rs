@@ -5,27 +5,27 @@ use serde_json::Value;
 use toolbay_model::CallUsage;
 use toolbay_model::text::clean;
 
-use super::parts::outcome;
-use crate::shown::{amount, size, time};
+use super::elements::outcome_badge;
+use crate::formatting::{format_amount, format_duration, format_size};
 
 /// Maximum size of a displayed text, in bytes.
-const TEXT: usize = 256 << 10;
+const MAX_TEXT_BYTES: usize = 256 << 10;
 
 /// Maximum size of a displayed image, in base64 characters.
-const IMAGE: usize = 4 << 20;
+const MAX_IMAGE_CHARS: usize = 4 << 20;
 
 /// Maximum number of displayed blocks.
-const BLOCKS: usize = 200;
+const MAX_BLOCKS: usize = 200;
 
 /// The image types that are displayed. SVG is excluded, because it is an active document.
-const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// Renders the result that a client receives, or the error message that it receives instead.
 pub(super) fn result(result: &Result<Value, String>, word: &str, usage: Option<&CallUsage>) -> Markup {
     html! {
         section.result aria-labelledby="result" {
-            h2 #result tabindex="-1" autofocus { "Result " (outcome(word)) }
-            @if let Some(usage) = usage { (used(usage)) }
+            h2 #result tabindex="-1" autofocus { "Result " (outcome_badge(word)) }
+            @if let Some(usage) = usage { (usage_facts(usage)) }
             @match result {
                 Err(message) => { p.error { (message) } }
                 Ok(result) => { (contents(result)) }
@@ -34,14 +34,14 @@ pub(super) fn result(result: &Result<Value, String>, word: &str, usage: Option<&
     }
 }
 
-fn used(usage: &CallUsage) -> Markup {
+fn usage_facts(usage: &CallUsage) -> Markup {
     html! {
         dl.facts.used {
-            div { dt { "Time" } dd { (time(usage.wall)) } }
-            div { dt { "Fuel" } dd { (amount(usage.fuel)) } }
-            div { dt { "Most memory" } dd { (size(usage.memory)) } }
-            @if usage.http_requests > 0 { div { dt { "HTTP requests" } dd { (usage.http_requests) " (" (size(usage.http_bytes)) ")" } } }
-            @if usage.tcp_connections > 0 { div { dt { "TCP connections" } dd { (usage.tcp_connections) " (" (size(usage.tcp_bytes)) ")" } } }
+            div { dt { "Time" } dd { (format_duration(usage.wall)) } }
+            div { dt { "Fuel" } dd { (format_amount(usage.fuel)) } }
+            div { dt { "Most memory" } dd { (format_size(usage.memory)) } }
+            @if usage.http_requests > 0 { div { dt { "HTTP requests" } dd { (usage.http_requests) " (" (format_size(usage.http_bytes)) ")" } } }
+            @if usage.tcp_connections > 0 { div { dt { "TCP connections" } dd { (usage.tcp_connections) " (" (format_size(usage.tcp_bytes)) ")" } } }
         }
     }
 }
@@ -50,8 +50,8 @@ fn contents(result: &Value) -> Markup {
     let blocks = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let structured = result.get("structuredContent");
     html! {
-        @for content in blocks.iter().take(BLOCKS) { (block(content)) }
-        @if blocks.len() > BLOCKS { p.hint { "and " (blocks.len() - BLOCKS) " more blocks" } }
+        @for content in blocks.iter().take(MAX_BLOCKS) { (block(content)) }
+        @if blocks.len() > MAX_BLOCKS { p.hint { "and " (blocks.len() - MAX_BLOCKS) " more blocks" } }
         @if blocks.is_empty() && structured.is_none() { p.empty { "The result is empty." } }
         @if let Some(structured) = structured {
             h3 { "Structured content" }
@@ -68,10 +68,10 @@ fn block(content: &Value) -> Markup {
     html! {
         @match kind {
             "text" => { (text(member("text"))) }
-            "image" if IMAGES.contains(&media) && data.len() <= IMAGE && is_base64(data) => {
-                p { img src={ "data:" (media) ";base64," (data) } alt={ "Image of the result, " (media) ", " (size(bytes)) }; }
+            "image" if IMAGE_TYPES.contains(&media) && data.len() <= MAX_IMAGE_CHARS && is_base64(data) => {
+                p { img src={ "data:" (media) ";base64," (data) } alt={ "Image of the result, " (media) ", " (format_size(bytes)) }; }
             }
-            "image" | "audio" => { p.hint { (kind) ", " (media) ", " (size(bytes)) ", which is not shown here" } }
+            "image" | "audio" => { p.hint { (kind) ", " (media) ", " (format_size(bytes)) ", which is not shown here" } }
             _ => { (text(&format!("{content:#}"))) }
         }
     }
@@ -83,9 +83,9 @@ fn is_base64(data: &str) -> bool {
 
 /// Renders text verbatim.
 fn text(text: &str) -> Markup {
-    let shown = text.get(..text.floor_char_boundary(TEXT)).unwrap_or_default();
+    let shown = text.get(..text.floor_char_boundary(MAX_TEXT_BYTES)).unwrap_or_default();
     html! {
         pre tabindex="0" { (clean(shown)) }
-        @if shown.len() < text.len() { p.hint { "This is the beginning; " (size((text.len() - shown.len()) as u64)) " more are not shown." } }
+        @if shown.len() < text.len() { p.hint { "This is the beginning; " (format_size((text.len() - shown.len()) as u64)) " more are not shown." } }
     }
 }

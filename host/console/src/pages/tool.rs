@@ -3,31 +3,31 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
+use super::elements::{csrf_input, plugin_link};
 use super::layout::{NavigationItem, layout};
-use super::parts::{csrf, to_plugin};
 use super::result::result;
-use super::tried::{ToolTrial, TrialOutcome};
-use crate::data::ToolDetail;
-use crate::form::{FieldKind, FieldValues, FormField, RAW};
+use super::tool_trial::{ToolTrial, TrialOutcome};
+use crate::form::{FieldKind, FieldValues, FormField, RAW_FIELD};
+use crate::formatting::encode_query;
 use crate::paths::PATH;
+use crate::server_data::ToolDetail;
 use crate::sessions::ConsoleSession;
-use crate::shown::query;
 
 /// Maximum size of a displayed schema, in bytes.
-const SCHEMA: usize = 64 << 10;
+const MAX_SCHEMA_BYTES: usize = 64 << 10;
 
 /// Renders a tool.
 pub(crate) fn tool(session: &ConsoleSession, detail: &ToolDetail, may_call: bool, tried: &ToolTrial) -> Markup {
     let row = &detail.row;
     let body = html! {
         p.lead {
-            "of " (to_plugin(&row.plugin))
+            "of " (plugin_link(&row.plugin))
             @for hint in &detail.hints { " " span.badge.plain { (hint) } }
-            @if let Some(asks) = &row.asks { " " span.badge.mild { "asks a person, " (asks) } }
+            @if let Some(asks) = &row.approval { " " span.badge.mild { "asks a person, " (asks) } }
         }
         @if let Some(title) = &row.title { p { strong { (title) } } }
         @if let Some(description) = &row.description { div.prose { (description) } }
-        (ended(session, detail, tried))
+        (trial_outcome(session, detail, tried))
         @if may_call { (form(session, detail, tried)) } @else {
             p.empty { "Your token has no right to call this tool (" code { "http.tokens.tools" } ")." }
         }
@@ -44,18 +44,18 @@ pub(crate) fn tool(session: &ConsoleSession, detail: &ToolDetail, may_call: bool
 
 fn schema(text: &str) -> Markup {
     let written = serde_json::from_str::<Value>(text).map(|value| format!("{value:#}")).unwrap_or_default();
-    let shown = written.get(..written.floor_char_boundary(SCHEMA)).unwrap_or_default();
-    html! { pre tabindex="0" { (toolbay_model::text::escaped(shown)) @if shown.len() < written.len() { "\n…" } } }
+    let shown = written.get(..written.floor_char_boundary(MAX_SCHEMA_BYTES)).unwrap_or_default();
+    html! { pre tabindex="0" { (toolbay_model::text::escape_json(shown)) @if shown.len() < written.len() { "\n…" } } }
 }
 
 /// Renders the outcome of the form.
-fn ended(session: &ConsoleSession, detail: &ToolDetail, tried: &ToolTrial) -> Markup {
-    match &tried.ended {
-        TrialOutcome::Not => html! {},
+fn trial_outcome(session: &ConsoleSession, detail: &ToolDetail, tried: &ToolTrial) -> Markup {
+    match &tried.outcome {
+        TrialOutcome::NotSubmitted => html! {},
         TrialOutcome::Outdated => html! {
             p.error role="alert" { "The tool has changed since this form was loaded. Look at it again, and send it then." }
         },
-        TrialOutcome::Wrong(wrong) => html! {
+        TrialOutcome::InvalidFields(wrong) => html! {
             p.error role="alert" { "Nothing was called: " (wrong.len()) @if wrong.len() == 1 { " field" } @else { " fields" } " cannot be read." }
         },
         TrialOutcome::Question(text, digest) => html! {
@@ -64,15 +64,15 @@ fn ended(session: &ConsoleSession, detail: &ToolDetail, tried: &ToolTrial) -> Ma
                 pre tabindex="0" { (text) }
                 div.actions {
                     form method="post" action={ (PATH) "/tool" } data-call {
-                        (csrf(session))
-                        (hidden(detail, tried))
+                        (csrf_input(session))
+                        (hidden_inputs(detail, tried))
                         input type="hidden" name="allow" value=(digest.to_string());
                         @for (name, value) in &tried.filled {
                             @if is_argument(name) { input type="hidden" name=(name) value=(value); }
                         }
                         button type="submit" { "Allow and call" }
                     }
-                    a.button.quiet href={ (PATH) "/tool?" (query(&[("name", &detail.row.name)])) } { "Do not call" }
+                    a.button.quiet href={ (PATH) "/tool?" (encode_query(&[("name", &detail.row.name)])) } { "Do not call" }
                 }
             }
         },
@@ -81,34 +81,34 @@ fn ended(session: &ConsoleSession, detail: &ToolDetail, tried: &ToolTrial) -> Ma
 }
 
 fn is_argument(name: &str) -> bool {
-    name == RAW || name.strip_prefix('f').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    name == RAW_FIELD || name.strip_prefix('f').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-fn hidden(detail: &ToolDetail, tried: &ToolTrial) -> Markup {
+fn hidden_inputs(detail: &ToolDetail, tried: &ToolTrial) -> Markup {
     html! {
         input type="hidden" name="tool" value=(detail.row.name);
         input type="hidden" name="schema" value=(tried.form.digest.to_string());
-        @if tried.form.raw { input type="hidden" name="raw" value="yes"; }
+        @if tried.form.is_raw { input type="hidden" name="raw" value="yes"; }
     }
 }
 
 fn form(session: &ConsoleSession, detail: &ToolDetail, tried: &ToolTrial) -> Markup {
     let name = ("name", detail.row.name.as_str());
-    let other = if tried.form.raw { query(&[name]) } else { query(&[name, ("json", "yes")]) };
+    let other = if tried.form.is_raw { encode_query(&[name]) } else { encode_query(&[name, ("json", "yes")]) };
     let none = Vec::new();
-    let wrong = if let TrialOutcome::Wrong(wrong) = &tried.ended { wrong } else { &none };
+    let wrong = if let TrialOutcome::InvalidFields(wrong) = &tried.outcome { wrong } else { &none };
     html! {
         section aria-labelledby="call" {
             div.heading {
                 h2 #call { "Call it" }
                 @if tried.form.has_fields {
-                    a href={ (PATH) "/tool?" (other) } { @if tried.form.raw { "as a form" } @else { "as JSON" } }
+                    a href={ (PATH) "/tool?" (other) } { @if tried.form.is_raw { "as a form" } @else { "as JSON" } }
                 }
             }
             form.call method="post" action={ (PATH) "/tool" } data-call {
-                (csrf(session))
-                (hidden(detail, tried))
-                @if tried.form.raw { (raw(&tried.filled, wrong)) }
+                (csrf_input(session))
+                (hidden_inputs(detail, tried))
+                @if tried.form.is_raw { (raw_field(&tried.filled, wrong)) }
                 @else if tried.form.fields.is_empty() { p.hint { "It takes no arguments." } }
                 (fields(&tried.form.fields, &tried.filled, wrong))
                 button type="submit" { "Call " (detail.row.name) }
@@ -117,13 +117,13 @@ fn form(session: &ConsoleSession, detail: &ToolDetail, tried: &ToolTrial) -> Mar
     }
 }
 
-fn raw(filled: &FieldValues, wrong: &[(String, String)]) -> Markup {
-    let value = filled.get(RAW).map_or("{}", String::as_str);
-    let why = wrong.iter().find(|(field, _)| field == RAW).map(|(_, why)| why);
+fn raw_field(filled: &FieldValues, wrong: &[(String, String)]) -> Markup {
+    let value = filled.get(RAW_FIELD).map_or("{}", String::as_str);
+    let why = wrong.iter().find(|(field, _)| field == RAW_FIELD).map(|(_, why)| why);
     html! {
         div.field {
             label for="in-json" { "Arguments as a JSON object" }
-            textarea #in-json name=(RAW) rows="8" spellcheck="false" aria-invalid=[why.map(|_| "true")]
+            textarea #in-json name=(RAW_FIELD) rows="8" spellcheck="false" aria-invalid=[why.map(|_| "true")]
                 aria-describedby=[why.map(|_| "why-json")] { (value) }
             @if let Some(why) = why { p.error #why-json { (why) } }
         }

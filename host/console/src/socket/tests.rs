@@ -82,8 +82,8 @@ async fn names_that_others_have_lead_here_open_nothing() {
 #[tokio::test]
 async fn only_the_socket_gives_tokens() {
     let served = Served::start().await;
-    assert_eq!(forwarder::about(&served.socket()).await.unwrap(), "/plugins");
-    let login = forwarder::login(&served.socket()).await.unwrap();
+    assert_eq!(forwarder::describe_server(&served.socket()).await.unwrap(), "/plugins");
+    let login = forwarder::request_login(&served.socket()).await.unwrap();
     // Bytes from the port are always treated as HTTP.
     for word in [&b"l"[..], b"l\n", b"a", b"pl", b"\n\nl"] {
         let mut browser = TcpStream::connect(("127.0.0.1", served.port)).await.unwrap();
@@ -94,24 +94,24 @@ async fn only_the_socket_gives_tokens() {
         let answer = String::from_utf8(answer).unwrap();
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400"), "{answer}");
     }
-    assert!(served.access.viewer(&login.token).is_some(), "nobody got another one in its place");
-    assert!(served.access.viewer(&login.token).is_none());
+    assert!(served.access.authenticate(&login.token).is_some(), "nobody got another one in its place");
+    assert!(served.access.authenticate(&login.token).is_none());
 }
 
 #[tokio::test]
 async fn whoever_asked_for_a_token_learns_of_the_end() {
     let served = Served::start().await;
-    let mut login = forwarder::login(&served.socket()).await.unwrap();
+    let mut login = forwarder::request_login(&served.socket()).await.unwrap();
     served.serving.abort();
-    timeout(PATIENCE, login.ended()).await.unwrap();
-    assert!(forwarder::login(&served.socket()).await.is_err());
+    timeout(REQUEST_TIMEOUT, login.wait_for_server_end()).await.unwrap();
+    assert!(forwarder::request_login(&served.socket()).await.is_err());
 }
 
 #[tokio::test]
 async fn connections_that_do_nothing_leave_room_for_tokens() {
     let served = Served::start().await;
     let mut silent = Vec::new();
-    for _ in 0..2 * CONNECTIONS {
+    for _ in 0..2 * MAX_CONNECTIONS {
         let mut browser = TcpStream::connect(("127.0.0.1", served.port)).await.unwrap();
         browser.write_all(b"GET /page HTTP/1.1\r\nHo").await.unwrap();
         silent.push(browser);
@@ -123,9 +123,9 @@ async fn connections_that_do_nothing_leave_room_for_tokens() {
     let mut answer = [0; 12];
     last.read_exact(&mut answer).await.unwrap();
     assert_eq!(&answer, b"HTTP/1.1 200");
-    let ended = timeout(PATIENCE, silent[0].read(&mut answer)).await.unwrap();
+    let ended = timeout(REQUEST_TIMEOUT, silent[0].read(&mut answer)).await.unwrap();
     assert!(matches!(ended, Ok(0) | Err(_)), "{ended:?}");
-    forwarder::login(&served.socket()).await.unwrap();
+    forwarder::request_login(&served.socket()).await.unwrap();
     drop(silent);
     assert!(served.get("/page", "127.0.0.1").await.ends_with("shown"));
 }

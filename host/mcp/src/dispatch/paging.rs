@@ -187,7 +187,7 @@ fn encode_page<P: PagedList>(items: &[Arc<P::Entry>], more: bool, revision: Revi
     let (page, rest) = items.split_at_checked(fitting).unwrap_or((items, &[]));
     let shaped: Vec<_> = page.iter().map(|entry| P::shape(entry, revision)).collect();
     let last = page.last().filter(|_| more || !rest.is_empty());
-    CachedPage { items: JsonText::written(&shaped), next: last.map(|entry| P::name(entry).to_owned()) }
+    CachedPage { items: JsonText::from_serializable(&shaped), next: last.map(|entry| P::name(entry).to_owned()) }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use std::io;
 use std::sync::Arc;
 
 use toolbay_model::{ApprovalState, CallJournal};
-use toolbay_private::{KEY, PrivateFolder};
+use toolbay_private::{KEY_BYTES, PrivateFolder};
 
 pub(crate) use self::binding::RequestBinding;
 use self::sealing::{StateClaim, StateSeal};
@@ -45,7 +45,7 @@ struct StatesInner {
     seal: StateSeal,
     used: UsedStates,
     /// Identifies the servers that share the record of used states.
-    server: [u8; KEY],
+    server: [u8; KEY_BYTES],
     now: Box<dyn Fn() -> u64 + Send + Sync>,
 }
 
@@ -124,32 +124,32 @@ impl RequestStates {
     /// # Errors
     ///
     /// The cryptographic library rejects the key.
-    pub fn in_memory(key: &[u8; KEY]) -> io::Result<Self> {
-        let mut server = [0; KEY];
+    pub fn in_memory(key: &[u8; KEY_BYTES]) -> io::Result<Self> {
+        let mut server = [0; KEY_BYTES];
         getrandom::fill(&mut server).map_err(|error| io::Error::other(error.to_string()))?;
         Self::from_parts(key, UsedStates::default(), server)
     }
 
     /// Opens the states whose key and record of used states are in this directory. Both outlive the
-    /// server, and all servers that use the directory share them. If `key` is given, it replaces
+    /// server, and all servers that use the directory share them. If `load_or_create_key` is given, it replaces
     /// the key in the directory, for servers on several machines. Each of them then has its own
     /// record, and an approval counts only on the server that has asked for it.
     ///
     /// # Errors
     ///
     /// The directory cannot be read or written.
-    pub fn open(folder: PrivateFolder, key: Option<[u8; KEY]>) -> io::Result<Self> {
+    pub fn open(folder: PrivateFolder, key: Option<[u8; KEY_BYTES]>) -> io::Result<Self> {
         const LOST: &str = "calls that wait for answers cannot be continued";
         let (key, server) = if let Some(key) = key {
-            (key, folder.key(SERVER_FILE, LOST)?)
+            (key, folder.load_or_create_key(SERVER_FILE, LOST)?)
         } else {
             // Every server that has this key uses this directory.
-            (folder.key(KEY_FILE, LOST)?, [0; KEY])
+            (folder.load_or_create_key(KEY_FILE, LOST)?, [0; KEY_BYTES])
         };
         Self::from_parts(&key, UsedStates::in_folder(folder), server)
     }
 
-    fn from_parts(key: &[u8; KEY], used: UsedStates, server: [u8; KEY]) -> io::Result<Self> {
+    fn from_parts(key: &[u8; KEY_BYTES], used: UsedStates, server: [u8; KEY_BYTES]) -> io::Result<Self> {
         let seal = StateSeal::new(key).ok_or_else(|| io::Error::other("the key of request states cannot be used"))?;
         Ok(Self(Arc::new(StatesInner { seal, used, server, now: Box::new(unix_millis_now) })))
     }

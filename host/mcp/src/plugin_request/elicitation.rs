@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
-use toolbay_model::text::shown;
+use toolbay_model::text::bounded_line;
 use toolbay_model::{ApprovalState, CallError, CallFailure, CallJournal, Limit, Question, QuestionKind};
 
 use crate::exchange::outbox::{Outbox, OutgoingMessage};
@@ -230,7 +230,7 @@ fn refusal_message(key: &str, kind: QuestionKind, error: &Error) -> String {
     format!(
         "The client did not answer {key:?} ({}): error {code}, {}.",
         kind.method(),
-        shown(message, MAX_QUOTED_BYTES)
+        bounded_line(message, MAX_QUOTED_BYTES)
     )
 }
 

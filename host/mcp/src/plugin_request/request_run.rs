@@ -277,7 +277,7 @@ fn reserve_for_params(
 /// Returns the rejection of a request for which there is no memory now.
 pub(crate) fn busy_rejection(exhausted: QuotaExhausted) -> CallRejection {
     CallRejection {
-        reason: RejectionReason::Busy { bound: CapacityLimit::Requests, most: exhausted.limit() },
+        reason: RejectionReason::Busy { limit: CapacityLimit::Requests, capacity: exhausted.limit() },
         retry_after: Some(BUSY_RETRY_DELAY),
     }
 }

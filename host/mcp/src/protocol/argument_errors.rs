@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolbay_model::SchemaViolation;
-use toolbay_model::text::shown;
+use toolbay_model::text::bounded_line;
 
 use crate::protocol::jsonrpc::truncate_quote;
 
@@ -41,7 +41,7 @@ pub(crate) fn find_unreadable(params: &RawValue) -> Option<SchemaViolation> {
             break;
         }
     }
-    Some(SchemaViolation { pointer: shown(&pointer, 1 << 10), message: why.message() })
+    Some(SchemaViolation { pointer: bounded_line(&pointer, 1 << 10), message: why.message() })
 }
 
 /// The reason that a value cannot be decoded.

@@ -112,7 +112,7 @@ pub(crate) fn to_response(
         CallFailure::Call(error) => match error {
             CallError::InvalidArguments(text) | CallError::Failed(text) => failed(&text),
             CallError::Limit { limit, tool } => failed(&limit.message(&kind.to_string(), tool.as_deref())),
-            CallError::Denied { words, denied } => failed(&format!("{words}\n{denied}")),
+            CallError::Denied { message: words, denial: denied } => failed(&format!("{words}\n{denied}")),
             CallError::Trap { .. } => failed(&format!("The {kind} crashed: {error}.")),
             CallError::InvalidOutput(what) => failed(&format!("The {kind} returned invalid output: {what}.")),
             CallError::Cancelled => failed("The call was stopped because the server is shutting down."),
@@ -168,7 +168,7 @@ pub(crate) fn resource_not_found(uri: &str, revision: Revision) -> Error {
 }
 
 /// Returns the error for a skill or a directory that does not exist, or that the caller may not
-/// read. `what` is the beginning of the message.
+/// read. `cause` is the beginning of the message.
 pub(crate) fn not_found_at(uri: &str, what: &str) -> Error {
     let whole = uri.get(..uri.floor_char_boundary(MAX_URI_BYTES)).unwrap_or_default();
     let data = Some(Box::new(json!({"uri": whole})));
@@ -301,27 +301,30 @@ mod tests {
             ),
             told(CallFailure::InvalidArguments { violations: vec![violation()], example: None }, latest),
             told(CallFailure::InvalidArguments { violations: vec![violation()], example: None }, Revision::V2025_06_18),
-            told(refused(RejectionReason::Busy { bound: CapacityLimit::Server, most: 64 }), latest),
-            told(refused(RejectionReason::Busy { bound: CapacityLimit::Plugin, most: 16 }), latest),
-            told(refused(RejectionReason::Busy { bound: CapacityLimit::Target, most: 15 }), latest),
-            told(refused(RejectionReason::Busy { bound: CapacityLimit::Client, most: 32 }), latest),
-            told(refused(RejectionReason::Busy { bound: CapacityLimit::Queue, most: 1024 }), latest),
+            told(refused(RejectionReason::Busy { limit: CapacityLimit::Server, capacity: 64 }), latest),
+            told(refused(RejectionReason::Busy { limit: CapacityLimit::Plugin, capacity: 16 }), latest),
+            told(refused(RejectionReason::Busy { limit: CapacityLimit::Target, capacity: 15 }), latest),
+            told(refused(RejectionReason::Busy { limit: CapacityLimit::Client, capacity: 32 }), latest),
+            told(refused(RejectionReason::Busy { limit: CapacityLimit::Queue, capacity: 1024 }), latest),
             told(refused(RejectionReason::ToolRate(limit)), latest),
             told(refused(RejectionReason::ClientRate(limit)), latest),
             told(refused(RejectionReason::Disabled), latest),
-            told(CallFailure::Rejected(CallRejection { reason: RejectionReason::Resting, retry_after: None }), latest),
+            told(
+                CallFailure::Rejected(CallRejection { reason: RejectionReason::Suspended, retry_after: None }),
+                latest,
+            ),
             told(CallFailure::Call(CallError::InvalidArguments("no such city".into())), latest),
             told(CallFailure::Call(CallError::Failed("no luck".into())), latest),
             told(CallFailure::Call(CallError::limit(Limit::Fuel(1000))), latest),
             told(
                 CallFailure::Call(CallError::Denied {
-                    words: "no weather".into(),
-                    denied: "https://evil.example is not among the origins that this tool may send requests to.".into(),
+                    message: "no weather".into(),
+                    denial: "https://evil.example is not among the origins that this tool may send requests to.".into(),
                 }),
                 latest,
             ),
             told(
-                CallFailure::Call(CallError::Trap { what: "unreachable".into(), stderr: Some("boom".into()) }),
+                CallFailure::Call(CallError::Trap { cause: "unreachable".into(), stderr: Some("boom".into()) }),
                 latest,
             ),
             told(CallFailure::Call(CallError::InvalidOutput("(root): no".into())), latest),
@@ -334,7 +337,7 @@ mod tests {
     fn every_failure_without_a_result_as_the_client_receives_it() {
         let violation = || SchemaViolation { pointer: "/a".into(), message: "is required".into() };
         let latest = Revision::NEWEST_SESSION;
-        let busy = RejectionReason::Busy { bound: CapacityLimit::Server, most: 64 };
+        let busy = RejectionReason::Busy { limit: CapacityLimit::Server, capacity: 64 };
         let refused =
             |reason| CallFailure::Rejected(CallRejection { reason, retry_after: Some(Duration::from_micros(249_001)) });
         let missing = || CallFailure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))]));
@@ -351,7 +354,7 @@ mod tests {
             of_prompt(CallFailure::Call(CallError::InvalidArguments("no such city".into())), latest),
             of_prompt(CallFailure::Call(CallError::Failed("no luck".into())), latest),
             of_prompt(CallFailure::Call(CallError::limit(Limit::Fuel(1000))), latest),
-            of_prompt(CallFailure::Call(CallError::Trap { what: "unreachable".into(), stderr: None }), latest),
+            of_prompt(CallFailure::Call(CallError::Trap { cause: "unreachable".into(), stderr: None }), latest),
             of_prompt(CallFailure::Call(CallError::Cancelled), latest),
             told_of(no_resource("test://x"), TargetKind::Resource, Revision::V2024_11_05),
             told_of(no_resource("test://x"), TargetKind::Resource, latest),

@@ -181,7 +181,7 @@ fn definition_meta(meta: Option<&JsonText>, revision: Revision) -> Option<Cow<'_
         return Some(Cow::Borrowed(meta));
     }
     let apps: AppsMembers<'_> = serde_json::from_str(meta.get()).ok()?;
-    (apps.ui.is_some() || apps.flat.is_some()).then(|| Cow::Owned(JsonText::written(&apps)))
+    (apps.ui.is_some() || apps.flat.is_some()).then(|| Cow::Owned(JsonText::from_serializable(&apps)))
 }
 
 /// The [`APPS_MEMBERS`] of a `_meta`. Other members are ignored.

@@ -566,7 +566,7 @@ async fn an_answer_is_used_by_an_entry_even_if_the_call_is_rejected_later() {
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let noted = Arc::clone(&seen);
     let reject = |reason| {
-        let retry_after = (reason != RejectionReason::Resting).then_some(Duration::from_millis(1));
+        let retry_after = (reason != RejectionReason::Suspended).then_some(Duration::from_millis(1));
         Some(Err(CallFailure::Rejected(CallRejection { reason, retry_after })))
     };
     let host = host(move |call| {
@@ -575,9 +575,9 @@ async fn an_answer_is_used_by_an_entry_even_if_the_call_is_rejected_later() {
         seen.push(keys.join(" "));
         match seen.len() {
             // The call waits in the queue, and starts with the state with which it was resumed.
-            1 => reject(RejectionReason::Busy { bound: CapacityLimit::Plugin, most: 1 }),
+            1 => reject(RejectionReason::Busy { limit: CapacityLimit::Plugin, capacity: 1 }),
             2 => asks(call, "b"),
-            _ => reject(RejectionReason::Resting),
+            _ => reject(RejectionReason::Suspended),
         }
     });
     let mut peer = client(&host, EXTENSION).await;

@@ -142,7 +142,7 @@ pub async fn serve(
             tracing::info!("listening on {address} (for {scheme}://{}{MCP_PATH})", address.authority());
         }
     }
-    let _following = app.options.tls.clone().map(|tls| AbortOnDropHandle::new(tokio::spawn(tls.follow())));
+    let _following = app.options.tls.clone().map(|tls| AbortOnDropHandle::new(tokio::spawn(tls.reload_periodically())));
     let places = Arc::clone(&app.connections);
     let result = listener::serve(listener, router(&app), places, &app.options, &life, host.options().grace).await;
     life.ended.cancel();

@@ -12,8 +12,8 @@ use opentelemetry_proto::tonic::metrics::v1::{
 };
 use prost::Message as _;
 
-use super::{ResourceAttributes, SCHEMA, nanoseconds, scope, text};
-use crate::family::{HistogramPoint, MetricFamily, MetricNumber, MetricPoint, MetricPoints};
+use super::{ResourceAttributes, SCHEMA_URL, scope, string_attribute, unix_nanoseconds};
+use crate::metric_family::{HistogramPoint, MetricFamily, MetricNumber, MetricPoint, MetricPoints};
 
 /// The period of cumulative values, in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug)]
@@ -23,39 +23,39 @@ struct MetricPeriod {
 }
 
 /// Encodes metrics as a request. Counters and histograms are cumulative since `started`.
-pub(crate) fn metrics(
+pub(crate) fn encode_metrics(
     resource: &ResourceAttributes,
     families: Vec<MetricFamily>,
     started: SystemTime,
     now: SystemTime,
 ) -> Vec<u8> {
-    let period = MetricPeriod { from: nanoseconds(started), to: nanoseconds(now.max(started)) };
-    let metrics = families.into_iter().filter_map(|family| message(family, period)).collect();
-    let scoped = ScopeMetrics { scope: Some(scope()), metrics, schema_url: SCHEMA.to_owned() };
+    let period = MetricPeriod { from: unix_nanoseconds(started), to: unix_nanoseconds(now.max(started)) };
+    let metrics = families.into_iter().filter_map(|family| encode_family(family, period)).collect();
+    let scoped = ScopeMetrics { scope: Some(scope()), metrics, schema_url: SCHEMA_URL.to_owned() };
     let of_resource = ResourceMetrics {
-        resource: Some(resource.message()),
+        resource: Some(resource.to_message()),
         scope_metrics: vec![scoped],
-        schema_url: SCHEMA.to_owned(),
+        schema_url: SCHEMA_URL.to_owned(),
     };
     ExportMetricsServiceRequest { resource_metrics: vec![of_resource] }.encode_to_vec()
 }
 
 /// Encodes a family; `None` if it has no samples.
-fn message(family: MetricFamily, period: MetricPeriod) -> Option<Metric> {
+fn encode_family(family: MetricFamily, period: MetricPeriod) -> Option<Metric> {
     let temporality = AggregationTemporality::Cumulative.into();
     let data = match family.points {
         MetricPoints::Counter(points) if !points.is_empty() => Data::Sum(Sum {
-            data_points: points.into_iter().map(|point| number(point, period)).collect(),
+            data_points: points.into_iter().map(|point| number_point(point, period)).collect(),
             aggregation_temporality: temporality,
             is_monotonic: true,
         }),
         MetricPoints::Gauge(points) if !points.is_empty() => {
             // A gauge has no start time.
             let now = MetricPeriod { from: 0, ..period };
-            Data::Gauge(Gauge { data_points: points.into_iter().map(|point| number(point, now)).collect() })
+            Data::Gauge(Gauge { data_points: points.into_iter().map(|point| number_point(point, now)).collect() })
         }
         MetricPoints::Histogram(points) if !points.is_empty() => Data::Histogram(Histogram {
-            data_points: points.into_iter().map(|point| distribution(point, period)).collect(),
+            data_points: points.into_iter().map(|point| histogram_point(point, period)).collect(),
             aggregation_temporality: temporality,
         }),
         MetricPoints::Counter(_) | MetricPoints::Gauge(_) | MetricPoints::Histogram(_) => return None,
@@ -74,17 +74,17 @@ fn unit(name: &str) -> &'static str {
     }
 }
 
-fn labels(labels: Vec<(&'static str, String)>) -> Vec<KeyValue> {
-    labels.into_iter().map(|(name, value)| text(name, value)).collect()
+fn encode_labels(labels: Vec<(&'static str, String)>) -> Vec<KeyValue> {
+    labels.into_iter().map(|(name, value)| string_attribute(name, value)).collect()
 }
 
-fn number(point: MetricPoint<MetricNumber>, period: MetricPeriod) -> NumberDataPoint {
+fn number_point(point: MetricPoint<MetricNumber>, period: MetricPeriod) -> NumberDataPoint {
     let value = match point.value {
-        MetricNumber::Whole(count) => NumberMessage::AsInt(i64::try_from(count).unwrap_or(i64::MAX)),
-        MetricNumber::Real(number) => NumberMessage::AsDouble(number),
+        MetricNumber::Integer(count) => NumberMessage::AsInt(i64::try_from(count).unwrap_or(i64::MAX)),
+        MetricNumber::Float(number) => NumberMessage::AsDouble(number),
     };
     NumberDataPoint {
-        attributes: labels(point.labels),
+        attributes: encode_labels(point.labels),
         start_time_unix_nano: period.from,
         time_unix_nano: period.to,
         value: Some(value),
@@ -92,10 +92,10 @@ fn number(point: MetricPoint<MetricNumber>, period: MetricPeriod) -> NumberDataP
     }
 }
 
-fn distribution(point: MetricPoint<HistogramPoint>, period: MetricPeriod) -> HistogramDataPoint {
+fn histogram_point(point: MetricPoint<HistogramPoint>, period: MetricPeriod) -> HistogramDataPoint {
     let HistogramPoint { sum, count, buckets } = point.value;
     HistogramDataPoint {
-        attributes: labels(point.labels),
+        attributes: encode_labels(point.labels),
         start_time_unix_nano: period.from,
         time_unix_nano: period.to,
         count,

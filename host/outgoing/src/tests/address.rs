@@ -19,7 +19,7 @@ async fn a_name_that_leads_inside_is_denied() {
     ] {
         world.names.set("inside.example", &[addresses]);
         let error = send(&outlet, get("http://inside.example/")).await.map(drop).unwrap_err();
-        let SendError::Addresses(refused) = &error else { panic!("{addresses:?}: {error:?}") };
+        let SendError::AddressesRefused(refused) = &error else { panic!("{addresses:?}: {error:?}") };
         assert_eq!(refused.addresses().len(), addresses.len());
         assert_eq!(error.to_string(), "This tool may not connect to the address of this host.");
         assert!(error.details().unwrap().contains("network_private = "), "{error:?}");
@@ -33,7 +33,7 @@ async fn an_ip_literal_is_filtered_as_well() {
     let outlet = world.outlet_to(&["http://127.0.0.1:9"], &["10.0.0.0/8"], 4);
     for url in ["http://127.0.0.1:9/", "http://2130706433:9/", "http://127.1:9/"] {
         let error = send(&outlet, get(url)).await.map(drop).unwrap_err();
-        assert!(matches!(error, SendError::Addresses(_)), "{url}: {error:?}");
+        assert!(matches!(error, SendError::AddressesRefused(_)), "{url}: {error:?}");
     }
     assert_eq!(world.names.lookups.load(Ordering::SeqCst), 0);
 }
@@ -63,7 +63,7 @@ async fn a_name_that_changes_its_mind_is_asked_once_for_each_connection() {
     let error = outlet
         .send(
             get(&url),
-            &PoolPartition::of(b"token"),
+            &PoolPartition::from_secret(b"token"),
             super::setup::PATIENT,
             tokio::time::Instant::now() + super::setup::LONG,
             &super::setup::unlimited(),
@@ -71,7 +71,7 @@ async fn a_name_that_changes_its_mind_is_asked_once_for_each_connection() {
         .await
         .map(drop)
         .unwrap_err();
-    assert!(matches!(error, SendError::Addresses(_)), "{error:?}");
+    assert!(matches!(error, SendError::AddressesRefused(_)), "{error:?}");
     assert_eq!(world.names.lookups.load(Ordering::SeqCst), 2);
     assert_eq!(server.accepted(), 1);
 }

@@ -229,7 +229,7 @@ async fn a_request_ends_with_the_meter_or_with_its_body() {
         let meter = Arc::new(RequestMeter::new(1, 1_000_000));
         let request = Request::post(server.url("https", "/")).body(Large::new()).unwrap();
         let sent = outlet.send(request, &PoolPartition::NONE, PATIENT, Instant::now() + LONG, &meter).await;
-        assert_eq!(sent.map(drop), Err(SendError::Meter(ExceededLimit::Bytes)), "{alpn}");
+        assert_eq!(sent.map(drop), Err(SendError::LimitExceeded(ExceededLimit::Bytes)), "{alpn}");
         let broken = StreamBody::new(futures_util::stream::iter([
             Ok(Frame::data(Bytes::from_static(b"123"))),
             Err("the guest was stopped".into()),

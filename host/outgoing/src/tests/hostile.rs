@@ -189,7 +189,7 @@ async fn an_endless_body_ends_with_the_meter() {
             Err(error) => break error,
         }
     };
-    assert_eq!(error, SendError::Meter(ExceededLimit::Bytes));
+    assert_eq!(error, SendError::LimitExceeded(ExceededLimit::Bytes));
     assert_eq!(meter.exceeded(), Some(ExceededLimit::Bytes));
     // At least the limit without one frame.
     assert!((700_000..1_000_000).contains(&received), "{received}");
@@ -198,7 +198,7 @@ async fn an_endless_body_ends_with_the_meter() {
     // The call has sent its only request.
     let again =
         outlet.send(get(&server.url("http", "/")), &PoolPartition::NONE, PATIENT, Instant::now() + LONG, &meter);
-    assert_eq!(again.await.map(drop), Err(SendError::Meter(ExceededLimit::Requests)));
+    assert_eq!(again.await.map(drop), Err(SendError::LimitExceeded(ExceededLimit::Requests)));
     assert_eq!((meter.requests(), server.accepted()), (1, 1));
 }
 

@@ -36,7 +36,7 @@ async fn connections_are_used_again_by_their_plugin_for_the_same_credential() {
             assert_eq!(with(&outlet, &url, &PoolPartition::NONE).await, "hello");
         }
         assert_eq!(server.accepted(), 1, "{scheme} {alpn:?}");
-        let (ada, bob) = (PoolPartition::of(b"ada"), PoolPartition::of(b"bob"));
+        let (ada, bob) = (PoolPartition::from_secret(b"ada"), PoolPartition::from_secret(b"bob"));
         for partition in [&ada, &bob, &ada, &bob] {
             with(&outlet, &url, partition).await;
         }

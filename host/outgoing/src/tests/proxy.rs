@@ -81,7 +81,7 @@ async fn everything_goes_through_the_proxy() {
 
     // An IP literal is checked without the proxy.
     let error = send(&outlet, get("http://10.0.0.1/")).await.map(drop).unwrap_err();
-    assert!(matches!(error, SendError::Addresses(_)), "{error:?}");
+    assert!(matches!(error, SendError::AddressesRefused(_)), "{error:?}");
     assert_eq!(world.names.lookups.load(std::sync::atomic::Ordering::SeqCst), 0);
 }
 

@@ -58,7 +58,7 @@ async fn certificates_are_verified() {
     let early = error(&trusting, "server.example", Valid::Later).await;
     assert!(matches!(early, SendError::CertificateNotYetValid(_)), "{early:?}");
     let other = error(&trusting, "other.example", Valid::Now).await;
-    assert!(matches!(other, SendError::CertificateName(_)), "{other:?}");
+    assert!(matches!(other, SendError::CertificateNameMismatch(_)), "{other:?}");
     assert_eq!(other.to_string(), "The certificate of the host is for another name.");
     assert!(other.details().unwrap().contains("other.example"), "{other:?}");
 }
@@ -74,7 +74,7 @@ async fn an_address_is_verified_as_one() {
         let answer = send(&outlet, get(&url)).await.map(drop);
         assert_eq!(answer.is_ok(), valid, "{name}: {answer:?}");
         if let Err(error) = answer {
-            assert!(matches!(error, SendError::CertificateName(_)), "{error:?}");
+            assert!(matches!(error, SendError::CertificateNameMismatch(_)), "{error:?}");
         }
     }
 }

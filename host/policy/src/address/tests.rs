@@ -1,7 +1,7 @@
 //! Open and refused addresses, as a table with one line per case.
 
 use super::*;
-use crate::choose;
+use crate::filter_addresses;
 
 fn networks(entries: &[&str]) -> Vec<AddressRange> {
     entries.iter().map(|entry| AddressRange::parse(entry).unwrap()).collect()
@@ -165,7 +165,7 @@ fn addresses() {
     let differ: Vec<String> = CASES
         .iter()
         .map(|(address, opened, expected)| {
-            (address, opened, expected, refusal(address.parse().unwrap(), &networks(opened)).unwrap_or_default())
+            (address, opened, expected, refusal_reason(address.parse().unwrap(), &networks(opened)).unwrap_or_default())
         })
         .filter(|(.., expected, found)| found != *expected)
         .map(|(address, opened, expected, found)| format!("{address} {opened:?}: expected {expected:?}, not {found:?}"))
@@ -178,7 +178,7 @@ fn the_allowed_addresses_of_a_name_keep_their_order() {
     let addresses =
         ["10.0.0.1", "8.8.8.8", "::1", "2606:4700::1", "127.0.0.1"].map(|address| address.parse::<IpAddr>().unwrap());
     let chosen = |opened: &[&str]| {
-        choose(&addresses, &networks(opened)).unwrap().iter().map(ToString::to_string).collect::<Vec<_>>()
+        filter_addresses(&addresses, &networks(opened)).unwrap().iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(chosen(&[]), ["8.8.8.8", "2606:4700::1"]);
     assert_eq!(chosen(&["127.0.0.0/8", "10.0.0.1"]), ["10.0.0.1", "8.8.8.8", "2606:4700::1", "127.0.0.1"]);
@@ -197,13 +197,13 @@ fn the_operator_reads_why_no_address_is_left() {
         .into_iter()
         .map(|list| {
             let addresses: Vec<IpAddr> = list.iter().map(|address| address.parse().unwrap()).collect();
-            let refused = choose(&addresses, &[]).unwrap_err();
+            let refused = filter_addresses(&addresses, &[]).unwrap_err();
             assert_eq!(refused.addresses().len(), list.len());
             let remedy = refused.remedy();
             if let Some(remedy) = &remedy {
                 let table: toml::Table = remedy.parse().unwrap();
                 let opened: Vec<AddressRange> = table["network_private"].clone().try_into().unwrap();
-                assert_eq!(choose(&addresses, &opened), Ok(addresses), "{remedy}");
+                assert_eq!(filter_addresses(&addresses, &opened), Ok(addresses), "{remedy}");
             }
             format!("{refused}\n    {}", remedy.unwrap_or_else(|| "(nothing)".to_owned()))
         })

@@ -10,7 +10,7 @@ pub(crate) fn rules(http: &str) -> Vec<HttpRule> {
     struct Permissions {
         http: Vec<HttpRule>,
     }
-    toml_file::read::<Permissions>(http).unwrap_or_else(|wrong| panic!("{wrong}")).http
+    toml_file::parse_document::<Permissions>(http).unwrap_or_else(|wrong| panic!("{wrong}")).http
 }
 
 /// Returns the origin and the rule of an allowed request, or the reason for a denied one in one

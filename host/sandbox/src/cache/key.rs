@@ -49,7 +49,10 @@ impl CacheMacKey {
     ///
     /// The directory cannot be read or written.
     pub(super) fn load_or_create(folder: &PrivateFolder) -> io::Result<Self> {
-        Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, &folder.key(KEY_FILE_NAME, "plugins are compiled again")?)))
+        Ok(Self(hmac::Key::new(
+            hmac::HMAC_SHA256,
+            &folder.load_or_create_key(KEY_FILE_NAME, "plugins are compiled again")?,
+        )))
     }
 
     /// Returns the authentication code of an entry, over all its content.

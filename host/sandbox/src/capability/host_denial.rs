@@ -22,7 +22,7 @@ impl HostDenial {
         };
         match self {
             Self::Limit(limit) => CallError::limit(limit),
-            Self::Denied(denied) => CallError::Denied { words, denied },
+            Self::Denied(denied) => CallError::Denied { message: words, denial: denied },
         }
     }
 }
@@ -37,12 +37,14 @@ mod tests {
         let failed = CallError::Failed("no weather".to_owned());
         assert_eq!(
             denied().explain(failed.clone()),
-            CallError::Denied { words: "no weather".to_owned(), denied: "No.".to_owned() }
+            CallError::Denied { message: "no weather".to_owned(), denial: "No.".to_owned() }
         );
         let limit = Limit::HttpRequests(1);
         assert_eq!(HostDenial::Limit(limit).explain(failed), CallError::limit(limit));
-        let crash = CallError::Trap { what: "unreachable".to_owned(), stderr: None };
-        assert!(matches!(denied().explain(crash), CallError::Denied { words, .. } if words.contains("unreachable")));
+        let crash = CallError::Trap { cause: "unreachable".to_owned(), stderr: None };
+        assert!(
+            matches!(denied().explain(crash), CallError::Denied { message, .. } if message.contains("unreachable"))
+        );
         let fuel = CallError::limit(Limit::Fuel(1));
         assert_eq!(denied().explain(fuel.clone()), fuel);
     }

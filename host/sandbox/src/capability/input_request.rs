@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
-use toolbay_model::text::{clean, line};
+use toolbay_model::text::{clean, clean_line};
 use toolbay_model::{
     CallError, CallJournal, JsonSize, JsonText, Limit, Limits, Question, QuestionKind, QuestionKindSet, QuestionRound,
     is_reserved_meta,
@@ -242,7 +242,7 @@ impl QuestionContext {
             .iter()
             .map(|posed| {
                 let key = &posed.key;
-                let named = |why: String| format!("question {:?}: {why}", line(key, MAX_QUOTED_BYTES));
+                let named = |why: String| format!("question {:?}: {why}", clean_line(key, MAX_QUOTED_BYTES));
                 if !is_key(key) {
                     return Err(named(format!("a key has 1 to {MAX_KEY_BYTES} characters of A-Z a-z 0-9 _ - .")));
                 }
@@ -255,7 +255,7 @@ impl QuestionContext {
     }
 
     fn check_question(&self, posed: &RawQuestion) -> Result<Question, String> {
-        if posed.params.len() > MAX_PARAMS_BYTES || JsonSize::of(&posed.params).values > MAX_PARAM_VALUES {
+        if posed.params.len() > MAX_PARAMS_BYTES || JsonSize::measure(&posed.params).values > MAX_PARAM_VALUES {
             return Err(format!(
                 "its parameters are larger than {} KiB or {MAX_PARAM_VALUES} values",
                 MAX_PARAMS_BYTES >> 10
@@ -351,7 +351,7 @@ fn check_url(params: &Value) -> Result<(), String> {
         return Err("`message` must say what the page is for".to_owned());
     }
     let written = params.get("url").and_then(Value::as_str).unwrap_or_default();
-    let shown = || line(written, MAX_QUOTED_BYTES);
+    let shown = || clean_line(written, MAX_QUOTED_BYTES);
     // Browsers remove tabs and line ends from a URL, and read a backslash as a slash.
     if let Some(c) = written.chars().find(|c| c.is_whitespace() || c.is_control() || *c == '\\') {
         return Err(format!("`url` must not contain {c:?}; write it in percent-encoding, not as in {:?}", shown()));
@@ -453,7 +453,7 @@ mod tests {
             MemoryBudget::new(Limits::DEFAULT.memory),
             ReplayTape::default(),
         );
-        QuestionContext::new(answerable, journal, effects, Arc::new(SecretFilter::none().clone()), &Limits::DEFAULT)
+        QuestionContext::new(answerable, journal, effects, Arc::new(SecretFilter::empty().clone()), &Limits::DEFAULT)
     }
 
     fn all() -> QuestionKindSet {

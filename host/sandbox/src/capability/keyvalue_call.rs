@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use toolbay_model::{CallerIdentity, Interrupt, Limit};
-use toolbay_policy::{StateBy, StateGrant};
+use toolbay_policy::{StateGrant, StateScope};
 use toolbay_state::{StateBucket, StateError, StateOwner, StateQuota, StateStore, WorkPayer};
 
 use crate::capability::host_denial::HostDenial;
@@ -58,9 +58,9 @@ impl KeyValueCall {
     pub(crate) fn open_bucket(&self, name: &str) -> Result<StateBucket, BucketError> {
         let Some(granted) = self.granted.access() else { return Err(BucketError::Denied) };
         let caller = match (granted.grant.by, &self.caller) {
-            (StateBy::Plugin, _) => None,
-            (StateBy::Caller, Some(caller)) => Some(caller.clone()),
-            (StateBy::Caller, None) => return Err(BucketError::NoCaller),
+            (StateScope::Plugin, _) => None,
+            (StateScope::Caller, Some(caller)) => Some(caller.clone()),
+            (StateScope::Caller, None) => return Err(BucketError::NoCaller),
         };
         if granted.store.is_none() {
             return Err(BucketError::Disabled);
@@ -87,7 +87,7 @@ impl KeyValueCall {
         OperationGuard(Arc::new(OperationPayer {
             account: self.account.clone(),
             meter: self.meter.clone(),
-            interrupt: Interrupt::at(self.deadline),
+            interrupt: Interrupt::with_deadline(self.deadline),
             held: Mutex::default(),
         }))
     }

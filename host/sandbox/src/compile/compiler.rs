@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
-use toolbay_model::text::{duration, joined};
+use toolbay_model::text::{format_duration, join_lines};
 
 use crate::compile::compiler_process::{
     self, EXIT_WRITE_FAILED, MAX_NOTES_BYTES, WorkerEngines, WorkerJob, WorkerNotes,
@@ -153,7 +153,7 @@ impl Compiler {
                 done.map_err(|error| PrepareError::Transient(format!("cannot communicate with the compiler: {error}")))?
             }
             Err(_elapsed) => {
-                let timeout = duration(self.limits.timeout);
+                let timeout = format_duration(self.limits.timeout);
                 return Err(PrepareError::Transient(format!(
                     "compiling it took longer than {timeout} (to allow more, raise compile.timeout)"
                 )));
@@ -165,7 +165,7 @@ impl Compiler {
 
     fn check_exit(&self, status: ExitStatus, said: &[u8]) -> Result<(), PrepareError> {
         let signal = status.signal();
-        let complaint = joined(&String::from_utf8_lossy(said.get(..MAX_ERROR_BYTES).unwrap_or(said)));
+        let complaint = join_lines(&String::from_utf8_lossy(said.get(..MAX_ERROR_BYTES).unwrap_or(said)));
         match signal {
             None if status.success() => Ok(()),
             None if status.code() == Some(EXIT_WRITE_FAILED.into()) => Err(PrepareError::WriteFailed),
@@ -174,7 +174,7 @@ impl Compiler {
             None => Err(PrepareError::Invalid(complaint)),
             // SIGXCPU.
             Some(24) => {
-                let cpu = duration(self.limits.cpu);
+                let cpu = format_duration(self.limits.cpu);
                 Err(PrepareError::Compiler(format!(
                     "compiling it took more than {cpu} of CPU time (to allow more, raise compile.cpu)"
                 )))
@@ -206,7 +206,7 @@ async fn run_in_process<T: Send + 'static>(
     mut output: File,
 ) -> Result<T, PrepareError> {
     let work = tokio::task::spawn_blocking(move || {
-        let (bytes, notes) = work().map_err(|complaint| PrepareError::Invalid(joined(&complaint)))?;
+        let (bytes, notes) = work().map_err(|complaint| PrepareError::Invalid(join_lines(&complaint)))?;
         output.write_all(&bytes).map_err(|_| PrepareError::WriteFailed)?;
         Ok(notes)
     });

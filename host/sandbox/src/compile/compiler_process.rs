@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use bytesize::ByteSize;
 use rustix::process::{Resource, Rlimit, getrlimit, nice, set_parent_process_death_signal, setrlimit};
 use serde::{Deserialize, Serialize};
-use toolbay_model::text::joined;
+use toolbay_model::text::join_lines;
 use wasmtime::Engine;
 
 use crate::compile::engine;
@@ -222,7 +222,7 @@ fn collect_notes(about: PluginSummary, component: &[u8], wit: &str) -> WorkerNot
     let mut remarks = Vec::new();
     let beside = if wit.is_empty() { Ok(ComponentDocs::default()) } else { ComponentDocs::from_wit(wit) };
     let beside = beside.unwrap_or_else(|why| {
-        remarks.push(format!("its .wit file is ignored: {}", joined(&why)));
+        remarks.push(format!("its .wit file is ignored: {}", join_lines(&why)));
         ComponentDocs::default()
     });
     let mut docs = ComponentDocs::from_component(component);

@@ -7,7 +7,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use futures_util::FutureExt as _;
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 use wasmparser::{Parser, Payload};
 use wasmtime_wizer::{ComponentInstanceState, Wizer};
 
@@ -137,7 +137,7 @@ fn unsupported_message() -> String {
 }
 
 fn library_error_message(error: &wasmtime::Error) -> String {
-    let why = line(&format!("{error:#}"), MAX_LIBRARY_ERROR_BYTES);
+    let why = clean_line(&format!("{error:#}"), MAX_LIBRARY_ERROR_BYTES);
     let cure = LIBRARY_ADVICE.iter().find(|(known, _)| why.contains(known)).map(|(_, cure)| *cure);
     match cure {
         Some(cure) => format!("it cannot be optimised: {cure} ({why})"),

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use toolbay_model::text::{joined, line};
+use toolbay_model::text::{clean_line, join_lines};
 use wasi_preview1_component_adapter_provider::{
     WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
 };
@@ -215,7 +215,7 @@ fn quote_name(name: &str) -> String {
     if name.trim().is_empty() {
         "one whose name is empty".to_owned()
     } else {
-        format!("`{}`", line(name, MAX_QUOTED_BYTES))
+        format!("`{}`", clean_line(name, MAX_QUOTED_BYTES))
     }
 }
 
@@ -334,7 +334,7 @@ fn embed_wit(module: &[u8], wit: &str, look: &ModuleSummary) -> Result<Option<Ve
 
 /// Parses a WIT file and returns its only world.
 fn parse_world(wit: &str) -> Result<(Resolve, WorldId), String> {
-    let wrong = |why: String| format!("its .wit file is not valid: {}", joined(&why));
+    let wrong = |why: String| format!("its .wit file is not valid: {}", join_lines(&why));
     let mut resolve = Resolve::default();
     let group = UnresolvedPackageGroup::parse("wit", wit).map_err(|(sources, error)| wrong(error.render(&sources)))?;
     let package = resolve.push_group(group).map_err(|error| wrong(format!("{error:#}")))?;
@@ -367,7 +367,7 @@ fn explain_untyped(look: &ModuleSummary, wit: &str) -> String {
         return format!(
             "a core WebAssembly module that exports functions of toolbay:plugin@{}, but this version of Toolbay supports \
              {served}",
-            line(version, MAX_QUOTED_BYTES)
+            clean_line(version, MAX_QUOTED_BYTES)
         );
     }
     if let Some(handler) = look.names.spin_handler() {

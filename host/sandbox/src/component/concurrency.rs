@@ -6,7 +6,7 @@
 //! its native stack. So a component has as many stacks as it has instances with functions. Their
 //! number is bounded here, and each call pays for them from its memory budget.
 
-use toolbay_model::text::{line, thousands};
+use toolbay_model::text::{clean_line, format_thousands};
 use wasmparser::{
     BinaryReaderError, CanonicalFunction, ComponentAlias, ComponentExternalKind, ComponentInstance,
     ComponentOuterAliasKind, ComponentTypeRef, Parser, Payload,
@@ -48,11 +48,12 @@ pub(crate) fn wasi_p3_requirements(component: &[u8]) -> WasiP3Requirements {
     }
     names.retain(|name| is_wasi_p3_candidate(name));
     let further = names.len().saturating_sub(MAX_LISTED_INTERFACES);
-    let shown: Vec<String> = names.iter().take(MAX_LISTED_INTERFACES).map(|name| line(name, MAX_NAME_BYTES)).collect();
+    let shown: Vec<String> =
+        names.iter().take(MAX_LISTED_INTERFACES).map(|name| clean_line(name, MAX_NAME_BYTES)).collect();
     let shown = match (shown.is_empty(), further) {
         (true, _) => return WasiP3Requirements::Wanted,
         (false, 0) => shown.join(", "),
-        (false, further) => format!("{} and {} more", shown.join(", "), thousands(further as u64)),
+        (false, further) => format!("{} and {} more", shown.join(", "), format_thousands(further as u64)),
     };
     WasiP3Requirements::Refused(format!(
         "needs a release candidate of WASI 0.3, which Toolbay does not offer: {shown} (build it with a newer toolchain, for \
@@ -96,7 +97,7 @@ pub(crate) fn async_instances(component: &[u8]) -> Result<u32, String> {
         }
         Some(count) => Err(format!(
             "has async functions, and is composed of {} components with functions, but at most {MAX_ASYNC_INSTANCES} are allowed",
-            thousands(count)
+            format_thousands(count)
         )),
         None => {
             Err("has async functions, and makes instances of a component that it imports, which are not counted and \

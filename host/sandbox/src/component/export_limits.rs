@@ -3,7 +3,7 @@
 //! Each exported function becomes a tool with its own schemas, and the host inspects every exported
 //! item. A component of one megabyte can export a hundred thousand items.
 
-use toolbay_model::text::thousands;
+use toolbay_model::text::format_thousands;
 use wasmparser::component_types::ComponentEntityType;
 use wasmparser::{BinaryReaderError, Parser, Payload, Validator, WasmFeatures};
 
@@ -51,7 +51,7 @@ pub(crate) fn check_exports(component: &[u8]) -> Result<ComponentKind, String> {
     };
     let Ok((ExportCounts { functions, others }, checked)) = counted else { return Ok(ComponentKind::Invalid) };
     let too_many = |what: &str, n: usize, most: usize| {
-        let [n, most] = [n, most].map(|n| thousands(n as u64));
+        let [n, most] = [n, most].map(|n| format_thousands(n as u64));
         Err(format!("exports {n} {what}, but at most {most} are allowed"))
     };
     if functions > MAX_FUNCTIONS {

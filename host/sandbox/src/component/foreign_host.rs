@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 
 /// Maximum length of a quoted name, in bytes.
 const MAX_QUOTED_BYTES: usize = 100;
@@ -28,7 +28,7 @@ impl ModuleNames {
     pub(crate) fn foreign_host(&self) -> Option<String> {
         self.known_host().or_else(|| {
             let (module, name) = self.imports.iter().find(|(module, _)| matches!(module.as_str(), "env" | "a"))?;
-            let [module, name] = [module, name].map(|name| line(name, MAX_QUOTED_BYTES));
+            let [module, name] = [module, name].map(|name| clean_line(name, MAX_QUOTED_BYTES));
             Some(format!(
                 "a core module that imports {module}.{name}, which nobody provides: a function is missing at link time, or \
                  it was built for another host; rebuild it for WASI (wasm32-wasip2 or wasm32-wasi)"
@@ -107,6 +107,6 @@ impl ModuleNames {
     pub(crate) fn unknown_import(&self) -> Option<String> {
         let is_known = |module: &str| module.contains(':') || matches!(module, "wasi_snapshot_preview1" | "$root");
         let (module, name) = self.imports.iter().find(|(module, _)| !is_known(module))?;
-        Some(line(&format!("{module}.{name}"), MAX_QUOTED_BYTES))
+        Some(clean_line(&format!("{module}.{name}"), MAX_QUOTED_BYTES))
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 use wasmparser::{KnownCustom, Parser, Payload};
 use wit_component::{DecodedWasm, WitPrinter, decode};
 
@@ -64,7 +64,7 @@ impl PluginSummary {
     /// most 1 MiB, whatever the file contains.
     pub(crate) fn truncated(self) -> Self {
         let short = |names: Vec<String>| {
-            names.into_iter().take(MAX_LISTED_NAMES).map(|name| line(&name, MAX_NAME_BYTES)).collect()
+            names.into_iter().take(MAX_LISTED_NAMES).map(|name| clean_line(&name, MAX_NAME_BYTES)).collect()
         };
         let (made_with, imports, exports) = (short(self.made_with), short(self.imports), short(self.exports));
         Self { made_with, imports, exports, wit: None, ..self }
@@ -90,7 +90,7 @@ impl PluginSummary {
                 // The component's own section can come before or after those of its modules.
                 Payload::CustomSection(section) if section.name() == DESCRIPTION_SECTION => {
                     let text = String::from_utf8_lossy(section.data());
-                    let text = Some(line(text.trim(), MAX_DESCRIPTION_BYTES)).filter(|text| !text.is_empty());
+                    let text = Some(clean_line(text.trim(), MAX_DESCRIPTION_BYTES)).filter(|text| !text.is_empty());
                     if depth == 0 || self.description.is_none() {
                         self.description = text;
                     }

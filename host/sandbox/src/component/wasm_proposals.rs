@@ -4,7 +4,7 @@
 //! The engine stores each type while the component is loaded, in several hundred bytes. A file of a
 //! few megabytes can define millions of types.
 
-use toolbay_model::text::thousands;
+use toolbay_model::text::format_thousands;
 use wasmparser::{BinaryReaderError, CompositeInnerType, Parser, Payload, SubType, TypeRef};
 
 /// Maximum number of types that the core modules of a component define. Large programs have a few
@@ -35,7 +35,7 @@ impl WasmProposals {
         // The compiler rejects a component that cannot be parsed.
         proposals.read(component).unwrap_or_default();
         let too_many = |n: usize, what: &str, most: usize| {
-            let [n, most] = [n, most].map(|n| thousands(n as u64));
+            let [n, most] = [n, most].map(|n| format_thousands(n as u64));
             Err(format!("defines {n} {what} or more, but at most {most} are allowed"))
         };
         if proposals.types > MAX_DEFINED_TYPES {

@@ -137,7 +137,7 @@ impl MountRoot {
         reached: &Arc<OnceLock<Limit>>,
     ) -> Result<Option<CallQuota>, Errno> {
         let bytes = self.mount.quota.map(|most| (most.as_u64(), Limit::MountQuota(most)));
-        let entries = self.mount.most_entries().map(|most| (most as u64, Limit::MountEntries(most)));
+        let entries = self.mount.max_entries().map(|most| (most as u64, Limit::MountEntries(most)));
         let bounds = UsageBounds { bytes, entries };
         let ledger = if bytes.is_none() && entries.is_none() {
             ledgers.find(&dir.dir)
@@ -179,7 +179,7 @@ impl MountRoot {
     }
 
     fn unusable_message(&self, why: &str) -> String {
-        let MountPermission { written, guest, place, .. } = &*self.mount;
+        let MountPermission { host_as_written: written, guest, source_location: place, .. } = &*self.mount;
         format!("cannot mount the folder {} at {guest}: it {why} ({place})", written.display())
     }
 }
@@ -287,8 +287,8 @@ mod tests {
             quota: None,
             entries: None,
             unguarded: false,
-            written: host.into(),
-            place: "a.toml:1".to_owned(),
+            host_as_written: host.into(),
+            source_location: "a.toml:1".to_owned(),
         }
     }
 
@@ -297,7 +297,7 @@ mod tests {
     }
 
     fn inode_of(roots: &MountRoots, caller: Option<&str>) -> Result<u64, String> {
-        let caller = caller.map(|name| CallerIdentity::of(name).unwrap());
+        let caller = caller.map(|name| CallerIdentity::from_name(name).unwrap());
         let mounted = roots.0[0].mount_for_call(caller.as_ref(), &LedgerRegistry::default(), &Arc::default())?;
         Ok(fstat(&*mounted.dir.dir).unwrap().st_ino)
     }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng as _};
 use toolbay_recording::{
-    HostAnswers, HostOperation, MissingInput, OperationResult, RandomSeed, RecordingReservation, variable,
+    HostAnswers, HostOperation, MissingInput, OperationResult, RandomSeed, RecordingReservation, variable_digest,
 };
 use toolbay_secrets::SecretFilter;
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtxBuilder};
@@ -266,14 +266,14 @@ impl ReplayTape {
             Some(TapeReel::Replay(plays)) => plays.input.variables.get(name).cloned(),
             Some(TapeReel::Record(records)) => {
                 let value = value()?;
-                if records.secrets.are_in(value.as_bytes()) {
+                if records.secrets.contains_secret(value.as_bytes()) {
                     let marked = records.secrets.scrub(&value).into_owned();
                     if records.reserve(name.len() + marked.len()) {
                         records.answers.marked.insert(name.to_owned(), marked);
                         records.answers.redacted = true;
                     }
                 } else if records.reserve(name.len() + OPERATION_OVERHEAD_BYTES) {
-                    let digest = variable(&records.salt, name, &value);
+                    let digest = variable_digest(&records.salt, name, &value);
                     records.answers.variables.insert(name.to_owned(), digest);
                 }
                 Some(value)
@@ -449,7 +449,7 @@ impl ReplayTape {
 impl TapeRecords {
     /// Reserves memory. If it is exhausted, discards the recording and records nothing more.
     fn reserve(&mut self, bytes: usize) -> bool {
-        let taken = self.reservation.as_mut().is_some_and(|room| room.take(bytes));
+        let taken = self.reservation.as_mut().is_some_and(|room| room.try_reserve(bytes));
         if !taken {
             self.missing.insert(MissingInput::TooLarge);
             self.reservation = None;
@@ -599,7 +599,7 @@ mod tests {
             tape.record_result(number, result);
             let (answers, missing) = tape.finish_recording().unwrap().into_answers();
             let text = serde_json::to_string(&answers).unwrap();
-            assert!(!secrets.are_in(text.as_bytes()), "{text}");
+            assert!(!secrets.contains_secret(text.as_bytes()), "{text}");
             (text, missing.into_iter().collect::<Vec<_>>())
         };
         let http = |answer: &HttpAnswer| postcard::to_allocvec(answer).unwrap();
@@ -628,7 +628,10 @@ mod tests {
         assert_eq!(tape.variable("LANG", || Some("C.UTF-8".to_owned())).as_deref(), Some("C.UTF-8"));
         assert_eq!(tape.variable("NONE", || None), None);
         let (answers, _) = tape.finish_recording().unwrap().into_answers();
-        assert_eq!(answers.variables, BTreeMap::from([("LANG".to_owned(), variable("salt", "LANG", "C.UTF-8"))]));
+        assert_eq!(
+            answers.variables,
+            BTreeMap::from([("LANG".to_owned(), variable_digest("salt", "LANG", "C.UTF-8"))])
+        );
         assert!(!answers.redacted && answers.marked.is_empty());
         let variables = BTreeMap::from([("LANG".to_owned(), "C".to_owned())]);
         let plays = ReplayTape::replay(ReplayedValue { answers, variables, ..ReplayedValue::default() });

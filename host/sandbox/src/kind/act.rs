@@ -13,7 +13,7 @@ mod types;
 
 use semver::Version;
 use serde_json::Value;
-use toolbay_model::text::{joined, line};
+use toolbay_model::text::{clean_line, join_lines};
 use wasmtime::component::types::{ComponentFunc, ComponentItem};
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
 use wasmtime::{Engine, Store};
@@ -72,7 +72,7 @@ pub(crate) fn find_interface<'a>(exports: &[&'a str]) -> Result<Option<&'a str>,
     }
     match exports.iter().find(|name| UNSUPPORTED_PREFIXES.iter().any(|other| name.starts_with(other))) {
         Some(name) if !name.starts_with("act:tools/types") => {
-            Err(PrepareError::OtherTools(line(name, MAX_ERROR_BYTES)))
+            Err(PrepareError::OtherTools(clean_line(name, MAX_ERROR_BYTES)))
         }
         _ => Ok(None),
     }
@@ -87,7 +87,7 @@ impl LinkedActComponent {
         interface: &str,
     ) -> Result<Self, PrepareError> {
         let ty = component.component_type();
-        let differs = |why: String| PrepareError::ContractTypes(line(interface, MAX_ERROR_BYTES), why);
+        let differs = |why: String| PrepareError::ContractTypes(clean_line(interface, MAX_ERROR_BYTES), why);
         let Some(ComponentItem::ComponentInstance(instance)) = ty.get_export(engine, interface).map(|item| item.ty)
         else {
             return Err(differs("it is not an interface".to_owned()));
@@ -98,7 +98,7 @@ impl LinkedActComponent {
                 return Err(differs(format!("there is no function {name}")));
             };
             check(&function)
-                .map_err(|error| differs(joined(&format!("{:#}", error.context(format!("function {name}"))))))?;
+                .map_err(|error| differs(join_lines(&format!("{:#}", error.context(format!("function {name}"))))))?;
             let interface = component.get_export_index(None, interface);
             interface
                 .and_then(|interface| component.get_export_index(Some(&interface), name))
@@ -124,7 +124,7 @@ impl LinkedActComponent {
         Ok(match listed {
             Ok(listed) => tools::description(listed.tools).into(),
             Err(error) => {
-                let why = line(&error_to_failure(error, "").into_text(), MAX_ERROR_BYTES);
+                let why = clean_line(&error_to_failure(error, "").into_text(), MAX_ERROR_BYTES);
                 let refused = format!(
                     "its {LIST_TOOLS} failed: {why} (it was asked without a grant, without metadata and without a session)"
                 );
@@ -189,7 +189,7 @@ fn error_to_failure(error: ActError, before: &str) -> GuestFailure {
         NO_SESSION => {
             GuestFailure::Failed(format!("{before}{message} ({kind}: the server opens no sessions of act:sessions)"))
         }
-        _ => GuestFailure::Failed(format!("{before}{message} ({})", line(&kind, MAX_ERROR_KIND_BYTES))),
+        _ => GuestFailure::Failed(format!("{before}{message} ({})", clean_line(&kind, MAX_ERROR_KIND_BYTES))),
     }
 }
 

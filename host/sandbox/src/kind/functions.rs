@@ -9,8 +9,8 @@ mod wit_type;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
-use toolbay_model::text::{line, thousands};
-use toolbay_model::{ComponentDescription, TOOL_NAME, ToolDefinition};
+use toolbay_model::text::{clean_line, format_thousands};
+use toolbay_model::{ComponentDescription, MAX_MCP_TOOL_NAME_BYTES, ToolDefinition};
 use wasmtime::component::types::{ComponentFunc, ComponentItem};
 use wasmtime::component::{Component, ComponentExportIndex, Instance, InstancePre, Val};
 use wasmtime::{Engine, Store};
@@ -90,13 +90,15 @@ pub(crate) fn find(engine: &Engine, component: &Component) -> Result<UnlinkedFun
         match FunctionTool::new(export, &tool, &mut budget) {
             Ok(function) => drop(found.by_tool.insert(tool, function)),
             Err(why) if found.refused.len() < MAX_REFUSED_LISTED => {
-                found.refused.push(format!("function {} is not offered: {why}", line(&what, MAX_FUNCTION_NAME_BYTES)));
+                found
+                    .refused
+                    .push(format!("function {} is not offered: {why}", clean_line(&what, MAX_FUNCTION_NAME_BYTES)));
             }
             Err(_) => further += 1,
         }
     }
     if further > 0 {
-        found.refused.push(format!("{} further functions are not offered", thousands(further)));
+        found.refused.push(format!("{} further functions are not offered", format_thousands(further)));
     }
     if found.by_tool.is_empty() { Err(found.refused.join("; ")) } else { Ok(found) }
 }
@@ -199,8 +201,8 @@ fn tool_names(exports: &[FunctionExport]) -> Vec<String> {
 
 impl FunctionTool {
     fn new(export: FunctionExport, tool: &str, budget: &mut SignatureBudget) -> Result<Self, String> {
-        if tool.len() > TOOL_NAME {
-            return Err(format!("its name is longer than {TOOL_NAME} characters"));
+        if tool.len() > MAX_MCP_TOOL_NAME_BYTES {
+            return Err(format!("its name is longer than {MAX_MCP_TOOL_NAME_BYTES} characters"));
         }
         if export.name.starts_with('[') {
             return Err("it is a method of a resource".into());
@@ -235,7 +237,7 @@ impl FunctionTool {
             return signature;
         }
         let names: Vec<&str> = self.parameters.iter().map(|(name, _)| name.as_str()).collect();
-        line(&format!("{}({})", self.name, names.join(", ")), MAX_SUMMARY_BYTES)
+        clean_line(&format!("{}({})", self.name, names.join(", ")), MAX_SUMMARY_BYTES)
     }
 
     /// Formats the function in WIT notation.

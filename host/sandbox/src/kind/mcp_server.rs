@@ -61,10 +61,10 @@ pub(crate) async fn call(
     };
     let outcome = match self::send_request(wire, store, manner, &ask, &journal_answers(&journal)).await? {
         RequestReply::Outcome(RequestOutcome::Result(result)) => Ok(result),
-        RequestReply::Outcome(RequestOutcome::Problem(problem)) if !problem.lacking.is_empty() => {
-            return Err(MissingCapability::new(problem.lacking).into());
+        RequestReply::Outcome(RequestOutcome::Error(problem)) if !problem.missing_capabilities.is_empty() => {
+            return Err(MissingCapability::new(problem.missing_capabilities).into());
         }
-        RequestReply::Outcome(RequestOutcome::Problem(problem)) => Err(problem),
+        RequestReply::Outcome(RequestOutcome::Error(problem)) => Err(problem),
         RequestReply::NotMcp(status, body) => {
             let shown = reply_conversion::describe_status(status, &body);
             return Ok(Err(GuestFailure::Failed(format!("The MCP server answered {shown}."))));
@@ -115,12 +115,12 @@ pub(crate) async fn send_request(
             let path = manner.path.as_deref().unwrap_or("/");
             let handler = pre.instantiate(store).await?;
             if shakes_hands {
-                let greeting = speaker.say(&GuestMethod::Initialize, &QuestionAnswers::default());
+                let greeting = speaker.next_message(&GuestMethod::Initialize, &QuestionAnswers::default());
                 let (session, said) = http_transport::send_request(&handler, store, path, greeting, false).await?;
                 if let Err(said) = complete_handshake(&mut speaker, said, session) {
                     return Ok(said);
                 }
-                let thanks = speaker.say(&GuestMethod::Initialized, &QuestionAnswers::default());
+                let thanks = speaker.next_message(&GuestMethod::Initialized, &QuestionAnswers::default());
                 let (_, said) = http_transport::send_request(&handler, store, path, thanks, false).await?;
                 match said {
                     RequestReply::NotMcp(200..=299, _) => {}
@@ -128,7 +128,7 @@ pub(crate) async fn send_request(
                 }
             }
             let (_, said) =
-                http_transport::send_request(&handler, store, path, speaker.say(ask, answers), true).await?;
+                http_transport::send_request(&handler, store, path, speaker.next_message(ask, answers), true).await?;
             Ok(said)
         }
         ServerTransport::Stdio(pre) => {
@@ -137,18 +137,18 @@ pub(crate) async fn send_request(
             let command = pre.instantiate(store).await?;
             let conversation = async {
                 if shakes_hands {
-                    let greeting = speaker.say(&GuestMethod::Initialize, &QuestionAnswers::default());
+                    let greeting = speaker.next_message(&GuestMethod::Initialize, &QuestionAnswers::default());
                     let said = stdio_client::send_request(&talk, &greeting, &mut intake).await?;
                     if let Err(said) = complete_handshake(&mut speaker, said, None) {
                         return Ok(said);
                     }
                     stdio_client::send_line(
                         &talk,
-                        &speaker.say(&GuestMethod::Initialized, &QuestionAnswers::default()).body,
+                        &speaker.next_message(&GuestMethod::Initialized, &QuestionAnswers::default()).body,
                         &intake,
                     )?;
                 }
-                stdio_client::send_request(&talk, &speaker.say(ask, answers), &mut intake).await
+                stdio_client::send_request(&talk, &speaker.next_message(ask, answers), &mut intake).await
             };
             let guest = async {
                 let ended = command.run(store).await;
@@ -167,9 +167,9 @@ fn complete_handshake(
     session: Option<String>,
 ) -> Result<(), RequestReply> {
     let RequestReply::Outcome(RequestOutcome::Result(result)) = said else { return Err(handshake_error(&said)) };
-    match lists::initialized(&result) {
+    match lists::parse_initialize_result(&result) {
         Ok(server) => {
-            speaker.opened(&server.revision, session);
+            speaker.complete_handshake(&server.revision, session);
             Ok(())
         }
         Err(why) => Err(RequestReply::Malformed(format!("its handshake failed: {why}"))),

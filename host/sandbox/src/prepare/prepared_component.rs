@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use toolbay_model::text::{joined, line};
+use toolbay_model::text::{clean_line, join_lines};
 use toolbay_model::{ComponentDescription, GuestServerProtocol, ToolDefinition};
 use wasmtime::component::{Component, Instance, types};
 use wasmtime::{Engine, Store};
@@ -90,7 +90,7 @@ impl PreparedComponent {
         let exports: Vec<&str> = ty.exports(engine).map(|(name, _)| name).collect();
         let exported = |wanted: &str| exports.iter().find(|name| name.split('@').next() == Some(wanted));
         let handler = http_handler::HANDLER_INTERFACES.iter().find_map(|wanted| exported(wanted));
-        let unlinked = |error: wasmtime::Error| PrepareError::Link(joined(&format!("{error:#}")));
+        let unlinked = |error: wasmtime::Error| PrepareError::Link(join_lines(&format!("{error:#}")));
         let contract = ExportedContract::find(exports.iter().copied())?;
         let act = if contract.is_some() { None } else { act::find_interface(&exports)? };
         let is_listed = contract.is_some() || act.is_some();
@@ -251,7 +251,10 @@ impl PreparedComponent {
             ComponentForm::Handler(_) => "its MCP server is",
             ComponentForm::Command(_) => "its command is",
         };
-        Some(format!("it also exports {}, which is not offered: {why}", line(&names.join(", "), MAX_LEFT_OUT_BYTES)))
+        Some(format!(
+            "it also exports {}, which is not offered: {why}",
+            clean_line(&names.join(", "), MAX_LEFT_OUT_BYTES)
+        ))
     }
 
     /// Returns the wire for messages to the component, if it may be an MCP server.
@@ -376,7 +379,7 @@ fn nothing_offered(
 ) -> PrepareError {
     let nothing = || "nothing (is `export!(…)` missing?)".to_owned();
     let exports: Vec<String> = ty.exports(engine).map(|(name, _)| display_name(name)).collect();
-    let exports = if exports.is_empty() { nothing() } else { line(&exports.join(", "), MAX_LEFT_OUT_BYTES) };
+    let exports = if exports.is_empty() { nothing() } else { clean_line(&exports.join(", "), MAX_LEFT_OUT_BYTES) };
     let why = refused.and_then(Result::err).filter(|why| !why.is_empty());
     PrepareError::NothingOffered(why.map_or(exports.clone(), |why| format!("{exports} ({why})")))
 }

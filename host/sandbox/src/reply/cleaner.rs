@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
-use toolbay_model::text::{clean, line};
+use toolbay_model::text::{clean, clean_line};
 use toolbay_model::{Interrupt, is_reserved_meta};
 use toolbay_secrets::SecretFilter;
 
@@ -64,7 +64,7 @@ impl<'a> TextCleaner<'a> {
     }
 
     pub(crate) fn check_data(&self, data: Vec<u8>) -> Result<Bytes, String> {
-        if self.secrets.are_in(&data) { Err("contains a secret in `data`".into()) } else { Ok(data.into()) }
+        if self.secrets.contains_secret(&data) { Err("contains a secret in `data`".into()) } else { Ok(data.into()) }
     }
 
     /// Parses and cleans the JSON value of the guest's `member`.
@@ -95,7 +95,7 @@ impl<'a> TextCleaner<'a> {
         match value {
             Value::String(text) => Value::String(self.clean_text(text)),
             // Digits can also be a secret.
-            Value::Number(number) if self.secrets.are_in(number.to_string().as_bytes()) => {
+            Value::Number(number) if self.secrets.contains_secret(number.to_string().as_bytes()) => {
                 Value::String(self.clean_text(number.to_string()))
             }
             Value::Array(items) => items.into_iter().map(|item| self.clean_value(item)).collect(),
@@ -124,7 +124,7 @@ impl Drop for TextCleaner<'_> {
 
 /// Quotes a cleaned text of the guest for a message.
 pub(crate) fn quote(text: &str) -> String {
-    format!("{:?}", line(text, MAX_QUOTED_BYTES))
+    format!("{:?}", clean_line(text, MAX_QUOTED_BYTES))
 }
 
 #[cfg(test)]
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn what_was_removed_is_counted() {
-        let mut cleaner = TextCleaner::new(SecretFilter::none());
+        let mut cleaner = TextCleaner::new(SecretFilter::empty());
         cleaner.clean_value(serde_json::json!({"\u{1b}[2J": "\u{202e}"}));
         assert_eq!(cleaner.removed, 4 + 3);
     }

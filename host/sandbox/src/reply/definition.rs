@@ -8,7 +8,7 @@
 //! allow them.
 
 use serde_json::Value;
-use toolbay_model::text::{clean, line};
+use toolbay_model::text::{clean, clean_line};
 use toolbay_model::{ComponentDescription, Icon, PromptArgument, PromptDefinition, ResourceDefinition, ToolDefinition};
 
 use crate::reply::syntax::{is_mime_type, is_timestamp, is_uri};
@@ -85,7 +85,7 @@ impl DroppedEntries {
     fn add(&mut self, name: &str, why: Option<String>) {
         let Some(why) = why else { return };
         if self.remarks.len() < MAX_REMARKS {
-            self.remarks.push(format!("{} {:?}: {why}", self.kind, line(name, MAX_QUOTED_BYTES)));
+            self.remarks.push(format!("{} {:?}: {why}", self.kind, clean_line(name, MAX_QUOTED_BYTES)));
         } else {
             self.more += 1;
         }
@@ -139,11 +139,11 @@ fn clean_prompt(mut prompt: PromptDefinition, dropped: &mut DroppedEntries) -> P
 fn clean_resource(mut resource: ResourceDefinition, dropped: &mut DroppedEntries) -> ResourceDefinition {
     let why = drop_icons(&mut resource.icons);
     let mime_type = take_invalid(&mut resource.mime_type, is_mime_type)
-        .map(|mime_type| format!("its MIME type is not shown: {:?} is none", line(&mime_type, MAX_QUOTED_BYTES)));
+        .map(|mime_type| format!("its MIME type is not shown: {:?} is none", clean_line(&mime_type, MAX_QUOTED_BYTES)));
     let priority = resource.priority.take_if(|priority| !(0.0..=1.0).contains(priority));
     let priority = priority.map(|priority| format!("its priority is not shown: {priority} is not between 0.0 and 1.0"));
     let time = take_invalid(&mut resource.last_modified, is_timestamp).map(|time| {
-        let time = line(&time, MAX_QUOTED_BYTES);
+        let time = clean_line(&time, MAX_QUOTED_BYTES);
         format!("when it was last modified is not shown: {time:?} is not a time such as \"2026-01-12T15:00:58Z\"")
     });
     dropped.add(&resource.uri, why.or(mime_type).or(priority).or(time));
@@ -231,7 +231,7 @@ fn clean_in_place(text: &mut String) {
 ///
 /// The reason why clients must not receive it.
 fn clean_icon(icon: Icon) -> Result<Icon, String> {
-    let shown = line(&icon.src, MAX_QUOTED_BYTES);
+    let shown = clean_line(&icon.src, MAX_QUOTED_BYTES);
     let (scheme, rest) = icon.src.split_once(':').unwrap_or_default();
     let allowed = match scheme.to_ascii_lowercase().as_str() {
         "https" => rest.strip_prefix("//").is_some_and(|rest| !rest.starts_with(['/', '?', '#']) && !rest.is_empty()),
@@ -244,7 +244,7 @@ fn clean_icon(icon: Icon) -> Result<Icon, String> {
     if let Some(mime_type) = &icon.mime_type
         && !(mime_type.starts_with("image/") && is_mime_type(mime_type))
     {
-        return Err(format!("its MIME type must be image/…, not {:?}", line(mime_type, MAX_QUOTED_BYTES)));
+        return Err(format!("its MIME type must be image/…, not {:?}", clean_line(mime_type, MAX_QUOTED_BYTES)));
     }
     Ok(Icon { sizes: icon.sizes.into_iter().map(clean_text).collect(), ..icon })
 }

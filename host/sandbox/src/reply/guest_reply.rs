@@ -115,7 +115,7 @@ impl GuestReply {
             }
             Self::Resource(read) => read.items.iter().map(ResourceReplyItem::size).sum(),
             Self::Completion(suggestions) => {
-                suggestions.values.iter().take(CompletionResult::MOST).map(String::len).sum()
+                suggestions.values.iter().take(CompletionResult::MAX_VALUES).map(String::len).sum()
             }
             // Questions were checked when the guest asked them.
             Self::Questions(_) => 0,

@@ -119,7 +119,7 @@ fn check_size<'a>(
         return Err(CallError::limit(limit));
     }
     // The guest's memory is already free, so the parsed values may take its place.
-    if json.map(|text| JsonSize::of(text).memory).sum::<u64>() > limits.memory.as_u64() {
+    if json.map(|text| JsonSize::measure(text).memory).sum::<u64>() > limits.memory.as_u64() {
         return Err(CallError::limit(Limit::Parsed(limits.memory)));
     }
     Ok(())
@@ -235,7 +235,7 @@ fn is_at_or_below(uri: &str, read: &str) -> bool {
 fn completions(suggestions: ArgumentSuggestions, cleaner: &mut TextCleaner<'_>) -> CompletionResult {
     let ArgumentSuggestions { values: mut all, total, has_more } = suggestions;
     let listed = all.len();
-    all.truncate(CompletionResult::MOST);
+    all.truncate(CompletionResult::MAX_VALUES);
     let is_short = |value: &String| value.len() <= MAX_COMPLETION_VALUE_BYTES;
     // Filter twice, because a secret can be shorter than its replacement.
     let clean = all.into_iter().filter(is_short).map(|value| cleaner.clean_text(value)).filter(is_short);
@@ -308,7 +308,7 @@ mod tests {
     }
 
     fn refused(block: RawBlock) -> String {
-        match check(output(vec![text("fine"), block]), &Limits::DEFAULT, SecretFilter::none()) {
+        match check(output(vec![text("fine"), block]), &Limits::DEFAULT, SecretFilter::empty()) {
             Err(CallError::InvalidOutput(what)) => what,
             other => panic!("{other:?}"),
         }
@@ -349,7 +349,7 @@ mod tests {
             check(
                 output(vec![media(Image, "image/svg+xml"), link("https://a.example/b")]),
                 &Limits::DEFAULT,
-                SecretFilter::none()
+                SecretFilter::empty()
             )
             .is_ok()
         );
@@ -371,9 +371,9 @@ mod tests {
             || ToolResult { structured: Some(r#"["\u001b[31m"]"#.into()), ..output(vec![text("\u{1b}[31m")]) };
         let due = Interrupt::default();
         due.raise();
-        let stopped = super::check(GuestReply::Tool(returned()), &Limits::DEFAULT, None, SecretFilter::none(), &due);
+        let stopped = super::check(GuestReply::Tool(returned()), &Limits::DEFAULT, None, SecretFilter::empty(), &due);
         assert_eq!(stopped, Err(CallError::limit(Limit::Deadline(Limits::DEFAULT.timeout))));
-        assert!(check(returned(), &Limits::DEFAULT, SecretFilter::none()).is_ok());
+        assert!(check(returned(), &Limits::DEFAULT, SecretFilter::empty()).is_ok());
     }
 
     #[test]
@@ -386,9 +386,9 @@ mod tests {
         let both = |text: String| ToolResult { meta: Some(text.clone()), ..structured(text) };
         let too_much = Err(CallError::limit(Limit::Parsed(limits.memory)));
         for returned in [structured(lists(5_000_000)), meta(lists(5_000_000)), both(lists(700_000))] {
-            assert_eq!(check(returned, &limits, SecretFilter::none()), too_much);
+            assert_eq!(check(returned, &limits, SecretFilter::empty()), too_much);
         }
-        let parsed = check(structured(lists(700_000)), &limits, SecretFilter::none());
+        let parsed = check(structured(lists(700_000)), &limits, SecretFilter::empty());
         assert!(matches!(parsed, Err(CallError::InvalidOutput(_))), "{parsed:?}");
     }
 
@@ -396,7 +396,7 @@ mod tests {
     fn a_result_of_a_tool_can_be_larger_than_its_client_gets() {
         let limits = Limits { output: ByteSize::kib(1), ..Limits::DEFAULT };
         let of =
-            |returned, kept| super::check(returned, &limits, Some(kept), SecretFilter::none(), &Interrupt::default());
+            |returned, kept| super::check(returned, &limits, Some(kept), SecretFilter::empty(), &Interrupt::default());
         let tool = |bytes| GuestReply::Tool(output(vec![text(&"x".repeat(bytes))]));
         assert!(of(tool(4 << 10), ByteSize::kib(8)).is_ok());
         let too_large = of(tool(9 << 10), ByteSize::kib(8)).unwrap_err();
@@ -409,12 +409,13 @@ mod tests {
 
     #[test]
     fn text_is_cleaned() {
-        let shown = check(output(vec![text("\u{1b}[31mred\u{202e}")]), &Limits::DEFAULT, SecretFilter::none()).unwrap();
+        let shown =
+            check(output(vec![text("\u{1b}[31mred\u{202e}")]), &Limits::DEFAULT, SecretFilter::empty()).unwrap();
         assert_eq!(shown.content[0].body, ContentBody::Text("red".into()));
-        assert_eq!(failure_message("\u{1b}[2Jno".into(), &Limits::DEFAULT, SecretFilter::none()), "no");
+        assert_eq!(failure_message("\u{1b}[2Jno".into(), &Limits::DEFAULT, SecretFilter::empty()), "no");
         for empty in ["", " \n", "\u{1b}[2J"] {
             assert_eq!(
-                failure_message(empty.into(), &Limits::DEFAULT, SecretFilter::none()),
+                failure_message(empty.into(), &Limits::DEFAULT, SecretFilter::empty()),
                 "The plugin did not say why."
             );
         }
@@ -424,7 +425,7 @@ mod tests {
     fn every_string_in_structured_content_is_cleaned_and_the_json_stays_valid() {
         let json = r#"{"a\u001b[2J":["\u001b[31mred\u001b[0m",{"k":"safe\u202eexe","n":1.5,"t":true}],"x":null}"#;
         let structured = ToolResult { structured: Some(json.into()), meta: Some(json.into()), ..output(vec![]) };
-        let shown = check(structured, &Limits::DEFAULT, SecretFilter::none()).unwrap();
+        let shown = check(structured, &Limits::DEFAULT, SecretFilter::empty()).unwrap();
         let expected = json!({"a": ["red", {"k": "safeexe", "n": 1.5, "t": true}], "x": null});
         assert_eq!(shown.structured.as_ref(), Some(&expected));
         assert_eq!(Value::Object(shown.meta), expected);
@@ -433,11 +434,11 @@ mod tests {
     #[test]
     fn structured_content_and_meta_must_be_json() {
         let broken = ToolResult { structured: Some("{".into()), ..output(vec![]) };
-        assert!(matches!(check(broken, &Limits::DEFAULT, SecretFilter::none()), Err(CallError::InvalidOutput(what))
+        assert!(matches!(check(broken, &Limits::DEFAULT, SecretFilter::empty()), Err(CallError::InvalidOutput(what))
             if what.starts_with("structured is not valid JSON: ")));
         let list = ToolResult { meta: Some("[]".into()), ..output(vec![]) };
         assert_eq!(
-            check(list, &Limits::DEFAULT, SecretFilter::none()),
+            check(list, &Limits::DEFAULT, SecretFilter::empty()),
             Err(CallError::InvalidOutput("meta is not a JSON object".into()))
         );
     }
@@ -445,13 +446,13 @@ mod tests {
     #[test]
     fn large_results_and_many_blocks_reach_limits() {
         let limits = Limits { output: ByteSize::b(4), output_items: 2, ..Limits::DEFAULT };
-        assert!(check(output(vec![text("ab"), text("cd")]), &limits, SecretFilter::none()).is_ok());
+        assert!(check(output(vec![text("ab"), text("cd")]), &limits, SecretFilter::empty()).is_ok());
         assert_eq!(
-            check(output(vec![text("abcde")]), &limits, SecretFilter::none()),
+            check(output(vec![text("abcde")]), &limits, SecretFilter::empty()),
             Err(CallError::limit(Limit::Output(ByteSize::b(4))))
         );
         assert_eq!(
-            check(output(vec![text(""), text(""), text("")]), &limits, SecretFilter::none()),
+            check(output(vec![text(""), text(""), text("")]), &limits, SecretFilter::empty()),
             Err(CallError::limit(Limit::OutputItems(2)))
         );
     }
@@ -576,7 +577,7 @@ mod tests {
     #[test]
     fn bounds_hold_for_every_answer() {
         let limits = Limits { output: ByteSize::b(30), output_items: 2, ..Limits::DEFAULT };
-        let check = |returned| super::check(returned, &limits, None, SecretFilter::none(), &Interrupt::default());
+        let check = |returned| super::check(returned, &limits, None, SecretFilter::empty(), &Interrupt::default());
         let prompt = |messages, description: &str| {
             GuestReply::Prompt(FilledPrompt { messages, description: Some(description.into()), meta: None })
         };
@@ -594,7 +595,7 @@ mod tests {
         let limits = Limits { output: ByteSize::mib(16), ..Limits::DEFAULT };
         let meta = || ResourceReplyItem { meta: Some(format!("[{}!", "[],".repeat(700_000))), ..item("") };
         let parsed =
-            super::check(read(vec![meta(), meta()]), &limits, None, SecretFilter::none(), &Interrupt::default());
+            super::check(read(vec![meta(), meta()]), &limits, None, SecretFilter::empty(), &Interrupt::default());
         assert_eq!(parsed, Err(CallError::limit(Limit::Parsed(limits.memory))));
     }
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 use toolbay_model::ToolDefinition;
-use toolbay_model::text::{line, thousands};
+use toolbay_model::text::{clean_line, format_thousands};
 
 /// The largest integer up to which every client represents all integers exactly.
 const EXACT_INTEGER_BOUND: i64 = 1 << 53;
@@ -31,10 +31,10 @@ pub(crate) fn wide_integer_warning(tools: &[ToolDefinition]) -> Option<String> {
             .and_then(|schema| serde_json::from_str(schema).ok())
             .is_some_and(|schema: Value| allows_wide_integer(&schema))
     });
-    let first = line(&can.next()?.name, MAX_TOOL_NAME_BYTES);
+    let first = clean_line(&can.next()?.name, MAX_TOOL_NAME_BYTES);
     let more = match can.count() {
         0 => String::new(),
-        more => format!(" and {} more", thousands(more as u64)),
+        more => format!(" and {} more", format_thousands(more as u64)),
     };
     Some(format!(
         "results of {first}{more} can have integers beyond 2^53, which many clients round in structured content (the text is \

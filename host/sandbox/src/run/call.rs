@@ -114,7 +114,7 @@ impl Sandbox {
             Err(error) => return FinishedCall::without_guest(Err(error)),
         };
         let (scratch, _opened) = (folders.scratch.take(), std::mem::take(&mut folders.opened));
-        let redacted = Arc::clone(&secrets.secrets);
+        let redacted = Arc::clone(&secrets.filter);
         let asks = prepared.can_ask();
         let given = CallResources { secrets, directories: folders, stdin, stdio_transport: talk, seed, can_ask: asks };
         let finished = match self.enter(prepared, &entry, files, given) {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use tokio::time::{timeout, timeout_at};
 use toolbay_guest_mcp::lists::{self, GuestPage, ServerDescription};
-use toolbay_guest_mcp::{GuestList, GuestMethod, QuestionAnswers, RequestOutcome, SESSIONS, STATELESS};
+use toolbay_guest_mcp::{GuestList, GuestMethod, NEWEST_WITH_SESSIONS, QuestionAnswers, RequestOutcome, STATELESS};
 use toolbay_model::{
     CallError, ComponentDescription, GuestServerProtocol, Limit, Limits, NoopObserver, QuestionKindSet,
 };
@@ -85,7 +85,7 @@ impl ServerProbe<'_> {
         let mut tried = Vec::new();
         for path in PROBED_PATHS {
             let manner = |revision: &str| GuestServerProtocol { path: Some(path.to_owned()), ..endpoint(revision) };
-            let (stateless, sessions) = (manner(STATELESS), manner(SESSIONS));
+            let (stateless, sessions) = (manner(STATELESS), manner(NEWEST_WITH_SESSIONS));
             for (manner, ask) in [(stateless, GuestMethod::Discover), (sessions, GuestMethod::Initialize)] {
                 let what = format!("POST {path} ({})", ask.method());
                 match self.identify(manner, &ask, None).await {
@@ -114,7 +114,7 @@ impl ServerProbe<'_> {
     /// Returns the items that a command offers if it is an MCP server. Returns an empty description
     /// if it is only a command.
     async fn probe_command(self) -> FinishedCall<RawDescription> {
-        for (revision, ask) in [(STATELESS, GuestMethod::Discover), (SESSIONS, GuestMethod::Initialize)] {
+        for (revision, ask) in [(STATELESS, GuestMethod::Discover), (NEWEST_WITH_SESSIONS, GuestMethod::Initialize)] {
             // The input ends after the request: a command that reads all input first must not
             // block.
             match self.identify(endpoint(revision), &ask, Some(StdioConversation::single_request())).await {
@@ -145,9 +145,9 @@ impl ServerProbe<'_> {
         };
         let understood = match &said {
             RequestReply::Outcome(RequestOutcome::Result(result)) if matches!(ask, GuestMethod::Discover) => {
-                lists::discovered(result)
+                lists::parse_discover_result(result)
             }
-            RequestReply::Outcome(RequestOutcome::Result(result)) => lists::initialized(result),
+            RequestReply::Outcome(RequestOutcome::Result(result)) => lists::parse_initialize_result(result),
             RequestReply::NotMcp(404 | 405, _) => {
                 return Err(ProbeRefusal::Absent(mcp_server::describe_response(&said)));
             }
@@ -168,7 +168,7 @@ impl ServerProbe<'_> {
         server: &ServerDescription,
         mut manner: GuestServerProtocol,
     ) -> FinishedCall<RawDescription> {
-        let mut said = ComponentDescription { completes: server.completes, ..ComponentDescription::default() };
+        let mut said = ComponentDescription { completes: server.has_completions, ..ComponentDescription::default() };
         let mut room = self.entry.environment.limits.transfer.as_u64();
         let mut last = None;
         for list in GuestList::ALL.into_iter().filter(|list| server.has(*list)) {
@@ -197,7 +197,7 @@ impl ServerProbe<'_> {
             }
         }
         if manner.path.is_some() && manner.revision == STATELESS {
-            let headers = said.tools.iter().map(|tool| (tool.name.clone(), lists::headers(&tool.input_schema)));
+            let headers = said.tools.iter().map(|tool| (tool.name.clone(), lists::header_params(&tool.input_schema)));
             manner.headers = headers.filter(|(_, headers)| !headers.is_empty()).collect();
         }
         said.manner = Some(manner);
@@ -254,7 +254,7 @@ fn add_entries(
     let failed = |why: String| CallError::Failed(format!("{}: {why}", list.method()));
     let result = match answer {
         RequestReply::Outcome(RequestOutcome::Result(result)) => result,
-        RequestReply::Outcome(RequestOutcome::Problem(problem)) if problem.is_unknown_method() => return Ok(None),
+        RequestReply::Outcome(RequestOutcome::Error(problem)) if problem.is_method_not_found() => return Ok(None),
         other => return Err(failed(mcp_server::describe_response(&other))),
     };
     let most = *room;
@@ -262,10 +262,10 @@ fn add_entries(
         .checked_sub(result.len() as u64)
         .ok_or_else(|| failed(format!("its lists have more than {most} bytes")))?;
     let added = match list {
-        GuestList::Tools => lists::tools(&result).map(|page| add_page(&mut said.tools, page)),
-        GuestList::Prompts => lists::prompts(&result).map(|page| add_page(&mut said.prompts, page)),
-        GuestList::Resources => lists::resources(&result).map(|page| add_page(&mut said.resources, page)),
-        GuestList::Templates => lists::templates(&result).map(|page| add_page(&mut said.templates, page)),
+        GuestList::Tools => lists::parse_tools(&result).map(|page| add_page(&mut said.tools, page)),
+        GuestList::Prompts => lists::parse_prompts(&result).map(|page| add_page(&mut said.prompts, page)),
+        GuestList::Resources => lists::parse_resources(&result).map(|page| add_page(&mut said.resources, page)),
+        GuestList::Templates => lists::parse_templates(&result).map(|page| add_page(&mut said.templates, page)),
     };
     added.map_err(failed)
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 use tokio::time::timeout;
-use toolbay_model::text::{joined, line};
+use toolbay_model::text::{clean_line, join_lines};
 use toolbay_model::{CallError, Limits, NoopObserver, QuestionKindSet};
 use wasmtime::component::types::{ComponentItem, Type};
 use wasmtime::component::{Component, Instance, Linker, Val, WasmList};
@@ -215,7 +215,7 @@ impl Sandbox {
     fn open_instrumented(&self, code: &mut File) -> Result<(Component, PreparedComponent), PrepareError> {
         let linked = self.engines().sync_engine();
         let invalid = |error: wasmtime::Error| {
-            PrepareError::Invalid(format!("invalid component: {}", joined(&error.root_cause().to_string())))
+            PrepareError::Invalid(format!("invalid component: {}", join_lines(&error.root_cause().to_string())))
         };
         let component = cache::open_from_memory(&linked.engine, code).map_err(invalid)?;
         let prepared = PreparedComponent::new(linked, &component, None)?;
@@ -230,9 +230,9 @@ impl Sandbox {
     ) -> Result<InitOutcome, OptimizeError> {
         let ordinary = self.engines().sync_engine();
         let linker = shadow_forbidden_imports(&ordinary.linker, &ordinary.engine, component, &job.allowed)
-            .map_err(|error| PrepareError::Link(joined(&format!("{error:#}"))))?;
+            .map_err(|error| PrepareError::Link(join_lines(&format!("{error:#}"))))?;
         let pre =
-            linker.instantiate_pre(component).map_err(|error| PrepareError::Link(joined(&format!("{error:#}"))))?;
+            linker.instantiate_pre(component).map_err(|error| PrepareError::Link(join_lines(&format!("{error:#}"))))?;
         // The functions that expose the state are in an additional core module.
         let limits = Limits { instances: job.limits.instances.saturating_add(1), ..job.limits.clone() };
         let environment = PluginContext { limits, ..PluginContext::default() };
@@ -390,9 +390,11 @@ async fn warm_up(
             }
             (None, None) => Some("it has no tools that can be called".to_owned()),
         };
-        let tool = line(tool, MAX_QUOTED_BYTES);
+        let tool = clean_line(tool, MAX_QUOTED_BYTES);
         if let Some(failure) = failure {
-            return Err(InitFailure(format!("the call of {tool} failed: {}", line(&failure, MAX_QUOTED_BYTES))).into());
+            return Err(
+                InitFailure(format!("the call of {tool} failed: {}", clean_line(&failure, MAX_QUOTED_BYTES))).into()
+            );
         }
         ran.push(format!("call {tool}"));
     }

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinHandle;
-use toolbay_model::text::joined;
+use toolbay_model::text::join_lines;
 use toolbay_model::{ComponentDescription, Digest, GuestServerProtocol, Limits};
 use toolbay_outgoing::{ConnectorOptions, HttpConnector, LookupLimiter, PluginClient, SystemResolver};
 use toolbay_policy::Permissions;
@@ -454,7 +454,7 @@ impl Sandbox {
         let work = move || {
             let linked: &LinkedEngine = sandbox.inner.engines.engine_for(tasked).map_err(PrepareError::Transient)?;
             let component = open(&linked.engine).map_err(|error| {
-                let root = joined(&error.root_cause().to_string());
+                let root = join_lines(&error.root_cause().to_string());
                 match error::describe_too_large(&root) {
                     Some(why) => PrepareError::TooLarge(why),
                     None => PrepareError::Invalid(format!("invalid component: {root}")),

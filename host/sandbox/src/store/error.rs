@@ -1,7 +1,7 @@
 //! Classification of wasmtime's errors.
 
 use bytesize::ByteSize;
-use toolbay_model::text::thousands;
+use toolbay_model::text::format_thousands;
 use toolbay_model::{CallError, Limit, Limits};
 use wasmtime::component::ResourceTableError;
 use wasmtime::{GcHeapOutOfMemory, ThrownException, Trap};
@@ -48,7 +48,7 @@ pub(crate) fn classify(error: &wasmtime::Error, evidence: TrapEvidence, limits: 
         // The allocation exceeds the garbage-collected heap, or any possible heap.
         Some(Trap::AllocationTooLarge) => return CallError::limit(Limit::Memory(limits.memory)),
         Some(Trap::AsyncDeadlock) => {
-            return CallError::Trap { what: DEADLOCK_MESSAGE.to_owned(), stderr: evidence.stderr };
+            return CallError::Trap { cause: DEADLOCK_MESSAGE.to_owned(), stderr: evidence.stderr };
         }
         _ => {}
     }
@@ -67,13 +67,13 @@ pub(crate) fn classify(error: &wasmtime::Error, evidence: TrapEvidence, limits: 
         return CallError::limit(Limit::Handles(limits.handles));
     }
     if error.is::<ThrownException>() || matches!(error.downcast_ref(), Some(Trap::UncaughtException)) {
-        return CallError::Trap { what: UNCAUGHT_EXCEPTION_MESSAGE.to_owned(), stderr: evidence.stderr };
+        return CallError::Trap { cause: UNCAUGHT_EXCEPTION_MESSAGE.to_owned(), stderr: evidence.stderr };
     }
     if let Some(&trap) = error.downcast_ref::<Trap>()
         && violates_component_model(trap)
     {
         return CallError::Trap {
-            what: format!("{root}{COMPONENT_MODEL_NOTE}", root = error.root_cause()),
+            cause: format!("{root}{COMPONENT_MODEL_NOTE}", root = error.root_cause()),
             stderr: evidence.stderr,
         };
     }
@@ -100,11 +100,11 @@ pub(crate) fn classify(error: &wasmtime::Error, evidence: TrapEvidence, limits: 
         return match evidence.stderr {
             // Languages without exceptions fail in this way: they print the reason and exit.
             Some(words) if code != 0 => CallError::Failed(words),
-            stderr => CallError::Trap { what: format!("exited with code {code}"), stderr },
+            stderr => CallError::Trap { cause: format!("exited with code {code}"), stderr },
         };
     }
     let rule = if misuses_handle(&root) { COMPONENT_MODEL_NOTE } else { "" };
-    CallError::Trap { what: format!("{root}{rule}"), stderr: evidence.stderr }
+    CallError::Trap { cause: format!("{root}{rule}"), stderr: evidence.stderr }
 }
 
 /// Returns whether a trap means that the guest broke a rule of the component model, which its
@@ -175,7 +175,7 @@ pub(crate) fn describe_too_large(root: &str) -> Option<String> {
     let numbers: Vec<u64> = root.split(|c: char| !c.is_ascii_alphanumeric()).filter_map(number).collect();
     let [.., asked, most] = numbers[..] else { return None };
     let [size, largest] = [asked, most].map(|n| format_bytes(ByteSize::b(n)));
-    let [asked, most] = [asked, most].map(thousands);
+    let [asked, most] = [asked, most].map(format_thousands);
     if root.starts_with("memory has a minimum byte size") {
         return Some(initial_memory_message(&size, &largest));
     }
@@ -220,7 +220,7 @@ mod tests {
             classify(&wasmtime_wasi::I32Exit(code).into(), evidence, &Limits::default(), ByteSize::kib(512))
         };
         let crash = |code, stderr: Option<&str>| CallError::Trap {
-            what: format!("exited with code {code}"),
+            cause: format!("exited with code {code}"),
             stderr: stderr.map(str::to_owned),
         };
         assert_eq!(exit(1, Some("no such city")), CallError::Failed("no such city".into()));

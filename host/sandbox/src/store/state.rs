@@ -111,10 +111,10 @@ impl StoreState {
         let CallDirectories { mounted: mounts, full, .. } = folders;
         let CallContext { environment, trace, observer, deadline, tape, .. } = entry;
         let PluginContext { limits, permissions, connections, .. } = environment;
-        tape.set_secrets(&opened.secrets);
+        tape.set_secrets(&opened.filter);
         let account = MemoryBudget::new(limits.memory);
         let effects = SideEffects::new(asks, &entry.journal, limits, account.clone(), tape.clone());
-        let (journal, secrets) = (Arc::clone(&entry.journal), Arc::clone(&opened.secrets));
+        let (journal, secrets) = (Arc::clone(&entry.journal), Arc::clone(&opened.filter));
         let asking = QuestionContext::new(entry.answerable, journal, effects.clone(), secrets, limits);
         let mut stdio = GuestOutput::new(limits.stdio, account.clone());
         let mut context = WasiCtxBuilder::new();
@@ -181,8 +181,8 @@ impl StoreState {
             stdio,
             input,
             stdio_transport: talk,
-            secrets: Arc::clone(&opened.secrets),
-            imports: HostFunctions::new(environment, Arc::clone(&opened.secrets), Arc::clone(observer), tape.clone()),
+            secrets: Arc::clone(&opened.filter),
+            imports: HostFunctions::new(environment, Arc::clone(&opened.filter), Arc::clone(observer), tape.clone()),
             effects,
             tape: tape.clone(),
             has_mounts: tape.recorded_mounts().unwrap_or(!permissions.mounts.is_empty()),
@@ -207,7 +207,7 @@ impl StoreState {
 fn trace_variables(trace: &TraceContext) -> Vec<(&'static str, String)> {
     let others = [("TRACESTATE", &trace.state), ("BAGGAGE", &trace.baggage)];
     let others = others.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
-    [("TRACEPARENT", trace.parent())].into_iter().chain(others).collect()
+    [("TRACEPARENT", trace.traceparent())].into_iter().chain(others).collect()
 }
 
 impl WasiView for StoreState {

@@ -8,14 +8,14 @@ use toolbay_policy::{NormalizedHost, OriginPattern, UrlOrigin, UrlScheme};
 
 use super::*;
 use crate::credential::CredentialRule;
-use crate::programs::ProgramRunner;
+use crate::program_runner::ProgramRunner;
 
 const SITE: &str = "https://api.example.com";
 
 fn secret(name: &str, source: SecretSource, is_carried: bool) -> SecretSpec {
     let origins = vec![OriginPattern::parse(SITE).unwrap()];
     let carried = is_carried.then(|| CredentialRule::in_header(origins, &format!("x-{name}"), "Bearer {}").unwrap());
-    SecretSpec { name: name.to_owned(), source, carried }
+    SecretSpec { name: name.to_owned(), source, credential_rule: carried }
 }
 
 fn put(folder: &Path, path: &str, text: &str) {
@@ -29,7 +29,7 @@ fn put(folder: &Path, path: &str, text: &str) {
 }
 
 fn vault(folder: &Path, secrets: Vec<SecretSpec>) -> SecretVault {
-    let fixed = FixedSecrets::supposed(&secrets, |name| (name != "absent").then(|| format!("value-of-{name}")));
+    let fixed = FixedSecrets::with_test_values(&secrets, |name| (name != "absent").then(|| format!("value-of-{name}")));
     SecretVault::new("acme.toml", folder, secrets, fixed).unwrap()
 }
 
@@ -46,7 +46,7 @@ fn origin(url: &str) -> UrlOrigin {
 }
 
 fn identity(name: &str) -> CallerIdentity {
-    CallerIdentity::of(name).unwrap()
+    CallerIdentity::from_name(name).unwrap()
 }
 
 fn callers_folder() -> SecretSource {
@@ -60,15 +60,15 @@ async fn a_request_carries_what_has_a_value_and_is_withheld_without_one() {
     let opened = vault(root.path(), vec![known.clone()]).open(None).await.unwrap();
     assert_eq!(sent(&opened, SITE).unwrap(), ["Bearer value-of-known"]);
     assert_eq!(sent(&opened, "https://other.example.com").unwrap(), [""; 0]);
-    assert_eq!(opened.secrets.scrub("a value-of-known b"), "a [secret:known] b");
+    assert_eq!(opened.filter.scrub("a value-of-known b"), "a [secret:known] b");
     let absent = secret("absent", SecretSource::Environment("B".to_owned()), true);
     let both = vault(root.path(), vec![known, absent]);
     let opened = both.open(None).await.unwrap();
     assert_eq!(sent(&opened, SITE).unwrap_err(), WithheldCredential::NoValue("absent".to_owned()));
     assert_eq!(sent(&opened, "https://other.example.com").unwrap(), [""; 0]);
     let problem = "secrets.absent: the environment variable B is not set, so requests to its origins are denied";
-    assert_eq!(both.problems(), [problem]);
-    assert_eq!(both.names(), ["known"]);
+    assert_eq!(both.missing_value_warnings(), [problem]);
+    assert_eq!(both.available_names(), ["known"]);
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn a_secret_that_no_request_carries_withholds_none() {
     let vault = vault(root.path(), vec![secret("absent", SecretSource::Environment("B".to_owned()), false)]);
     assert_eq!(sent(&vault.open(None).await.unwrap(), SITE).unwrap(), [""; 0]);
     assert_eq!(
-        vault.problems(),
+        vault.missing_value_warnings(),
         ["secrets.absent: the environment variable B is not set, so there is nothing to redact"]
     );
 }
@@ -86,7 +86,7 @@ async fn a_secret_that_no_request_carries_withholds_none() {
 fn a_value_that_cannot_be_used_is_refused_without_showing_it() {
     let refused = |value: &str, is_carried: bool| {
         let secrets = vec![secret("pin", SecretSource::Environment("PIN".to_owned()), is_carried)];
-        let fixed = FixedSecrets::supposed(&secrets, |_| Some(value.to_owned()));
+        let fixed = FixedSecrets::with_test_values(&secrets, |_| Some(value.to_owned()));
         SecretVault::new("acme.toml", Path::new("/"), secrets, fixed).map(drop)
     };
     let short = "secrets.pin: the environment variable PIN has fewer than 8 bytes, too few to redact reliably";
@@ -101,7 +101,7 @@ async fn a_call_keeps_its_value_and_the_next_one_gets_the_new_one() {
     let root = tempfile::tempdir().unwrap();
     let vault = vault(root.path(), vec![secret("token", SecretSource::File("token".into()), true)]);
     assert_eq!(
-        vault.problems(),
+        vault.missing_value_warnings(),
         ["secrets.token: the file token does not exist, so requests to its origins are denied"]
     );
     assert_eq!(
@@ -111,12 +111,12 @@ async fn a_call_keeps_its_value_and_the_next_one_gets_the_new_one() {
     put(root.path(), "token", "value-one\n");
     let running = vault.open(None).await.unwrap();
     assert_eq!(sent(&running, SITE).unwrap(), ["Bearer value-one"]);
-    assert_eq!(vault.problems(), [""; 0]);
+    assert_eq!(vault.missing_value_warnings(), [""; 0]);
     put(root.path(), "token", "value-two\n");
     let next = vault.open(None).await.unwrap();
     assert_eq!(sent(&next, SITE).unwrap(), ["Bearer value-two"]);
     assert_eq!(
-        (sent(&running, SITE).unwrap(), running.secrets.scrub("value-one")),
+        (sent(&running, SITE).unwrap(), running.filter.scrub("value-one")),
         (vec!["Bearer value-one".to_owned()], "[secret:token]".into())
     );
     // Unchanged secrets are not rebuilt.
@@ -143,7 +143,10 @@ async fn each_caller_gets_its_own_and_no_other() {
     let secrets =
         vec![secret("own", callers_folder(), true), secret("shared", SecretSource::File("shared".into()), true)];
     let vault = vault(root.path(), secrets);
-    assert_eq!((vault.problems(), vault.names()), (vec![], vec!["own".to_owned(), "shared".to_owned()]));
+    assert_eq!(
+        (vault.missing_value_warnings(), vault.available_names()),
+        (vec![], vec!["own".to_owned(), "shared".to_owned()])
+    );
     let mut keys = Vec::new();
     for _ in 0..2 {
         for (name, value) in [
@@ -154,9 +157,9 @@ async fn each_caller_gets_its_own_and_no_other() {
             let opened = vault.open(Some(&identity(name))).await.unwrap();
             assert_eq!(sent(&opened, SITE).unwrap(), [format!("Bearer {value}"), "Bearer shared-value".to_owned()]);
             let others = ["the-value-of-ada", "the-value-of-bob", "of-another-ada"].iter().filter(|one| **one != value);
-            assert_eq!(opened.secrets.scrub(value), "[secret:own]");
+            assert_eq!(opened.filter.scrub(value), "[secret:own]");
             for other in others {
-                assert_eq!(opened.secrets.scrub(other), *other, "not known to this call");
+                assert_eq!(opened.filter.scrub(other), *other, "not known to this call");
             }
             let mut request = Request::builder().uri(SITE).body(()).unwrap();
             keys.push(opened.add_to(&mut request, &origin(SITE)).unwrap().to_vec());
@@ -182,7 +185,7 @@ async fn a_callers_value_follows_its_file_and_the_shared_ones() {
     let secrets =
         vec![secret("own", callers_folder(), true), secret("shared", SecretSource::File("shared".into()), true)];
     let (vault, ada) = (vault(root.path(), secrets), identity("token:ada"));
-    vault.problems();
+    vault.missing_value_warnings();
     let open = || async { sent(&vault.open(Some(&ada)).await.unwrap(), SITE) };
     assert_eq!(open().await.unwrap_err(), WithheldCredential::NotForCaller("own".to_owned()));
     put(root.path(), "secrets/github/token/ada", "the-value-of-ada");
@@ -207,7 +210,7 @@ async fn the_callers_that_are_kept_are_bounded() {
         let opened = vault.open(Some(&identity(&format!("token:{index}")))).await.unwrap();
         assert_eq!(sent(&opened, SITE).unwrap(), [format!("Bearer the-value-of-{index}")]);
     }
-    assert_eq!(vault.0.as_ref().unwrap().state().callers.count(), 256);
+    assert_eq!(vault.0.as_ref().unwrap().lock_cache().callers.count(), 256);
     let first = vault.open(Some(&identity("token:0"))).await.unwrap();
     assert_eq!(sent(&first, SITE).unwrap(), ["Bearer the-value-of-0"]);
 }
@@ -224,10 +227,10 @@ async fn values_of_programs_are_taken_once_and_their_failures_told() {
     let fixed = FixedSecrets::fetch(&secrets, ("a.toml", root.path()), &ProgramRunner::default(), |_| None).await;
     let vault = SecretVault::new("acme.toml", root.path(), secrets, fixed).unwrap();
     assert!(root.path().join("count").exists(), "it runs in the plugin folder");
-    assert_eq!(vault.names(), ["good"]);
-    assert_eq!(vault.open(None).await.unwrap().secrets.scrub("value-of-good"), "[secret:good]");
+    assert_eq!(vault.available_names(), ["good"]);
+    assert_eq!(vault.open(None).await.unwrap().filter.scrub("value-of-good"), "[secret:good]");
     assert_eq!(
-        vault.problems(),
+        vault.missing_value_warnings(),
         [
             "secrets.fails: the command sh exited with code 7; run it yourself, as the user of the server, to see why, so \
              requests to its origins are denied",
@@ -248,12 +251,12 @@ fn vaults_are_equal_if_their_grants_and_fixed_values_are() {
             secret("fixed", SecretSource::Environment("A".to_owned()), true),
             secret("file", SecretSource::File("token".into()), true),
         ];
-        let fixed = FixedSecrets::supposed(&secrets, |_| Some(value.to_owned()));
+        let fixed = FixedSecrets::with_test_values(&secrets, |_| Some(value.to_owned()));
         SecretVault::new("acme.toml", root.path(), secrets, fixed).unwrap()
     };
     let one = of("value-one");
     put(root.path(), "token", "value-of-the-file");
-    one.problems();
+    one.missing_value_warnings();
     assert_eq!(one, of("value-one"));
     assert_ne!(one, of("value-two"));
     assert_ne!(one, SecretVault::default());

@@ -10,9 +10,9 @@ use toolbay_model::CallerIdentity;
 use toolbay_private::PrivateFolder;
 
 use super::*;
-use crate::bounds::{BATCH_KEYS, KEY, PAGE_KEYS, VALUE};
+use crate::bounds::{MAX_KEY_BYTES, MAX_OPERATION_KEYS, MAX_PAGE_KEYS, MAX_VALUE_BYTES};
 use crate::owner::StateOwner;
-use crate::version::ValueVersion;
+use crate::value_version::ValueVersion;
 
 const AMPLE: StateQuota = StateQuota { size: ByteSize::mib(64), keys: 100_000 };
 
@@ -66,7 +66,7 @@ fn database(folder: &tempfile::TempDir) -> StateDatabase {
 }
 
 fn bucket(plugin: &str, caller: Option<&str>, name: &str) -> StateBucket {
-    let caller = caller.map(|caller| CallerIdentity::of(caller).unwrap());
+    let caller = caller.map(|caller| CallerIdentity::from_name(caller).unwrap());
     StateBucket::new(StateOwner { plugin: plugin.into(), caller }, name).unwrap()
 }
 
@@ -76,7 +76,7 @@ fn kept(database: &StateDatabase, quota: StateQuota) -> Kept {
 
 /// Checks that the reported usage of each owner equals the content of its buckets, and returns it.
 async fn audited(database: &StateDatabase) -> Vec<OwnerUsage> {
-    let holdings = database.holdings().await.unwrap();
+    let holdings = database.usage_by_owner().await.unwrap();
     for holding in &holdings {
         let sum = |of: fn(&QuotaUsage) -> u64| holding.buckets.values().map(of).sum::<u64>();
         assert_eq!(
@@ -195,18 +195,18 @@ async fn what_is_too_large_is_refused_before_it_waits() {
     let folder = tempfile::tempdir().unwrap();
     let notes = kept(&database(&folder), AMPLE);
     let key = |bytes: usize| "k".repeat(bytes);
-    assert_eq!(notes.set(&key(KEY + 1), b"").await, Err(StateError::Key(KEY + 1)));
-    assert_eq!(notes.set("k", &vec![0; VALUE + 1]).await, Err(StateError::Value(VALUE + 1)));
+    assert_eq!(notes.set(&key(MAX_KEY_BYTES + 1), b"").await, Err(StateError::Key(MAX_KEY_BYTES + 1)));
+    assert_eq!(notes.set("k", &vec![0; MAX_VALUE_BYTES + 1]).await, Err(StateError::Value(MAX_VALUE_BYTES + 1)));
     let many = |count: usize, size: usize| (0..count).map(|n| (n.to_string(), vec![0; size])).collect();
-    assert_eq!(notes.change(BucketChange::Set(many(BATCH_KEYS + 1, 0))).await, Err(StateError::Batch));
-    assert_eq!(notes.change(BucketChange::Set(many(5, VALUE))).await, Err(StateError::Batch));
-    let keys = (0..=BATCH_KEYS).map(|n| n.to_string()).collect();
+    assert_eq!(notes.change(BucketChange::Set(many(MAX_OPERATION_KEYS + 1, 0))).await, Err(StateError::Batch));
+    assert_eq!(notes.change(BucketChange::Set(many(5, MAX_VALUE_BYTES))).await, Err(StateError::Batch));
+    let keys = (0..=MAX_OPERATION_KEYS).map(|n| n.to_string()).collect();
     assert_eq!(notes.database.get(&notes.bucket, keys, Arc::new(UnmeteredPayer)).await, Err(StateError::Batch));
     assert!(StateBucket::new(notes.bucket.owner().clone(), &key(65)).is_err());
     assert!(StateBucket::new(notes.bucket.owner().clone(), "a\nb").is_err());
-    assert!(!notes.database.is_there(), "nothing was created for what is refused");
-    notes.set(&key(KEY), &vec![7; VALUE]).await.unwrap();
-    assert_eq!(notes.get(&key(KEY)).await.unwrap(), vec![7; VALUE]);
+    assert!(!notes.database.has_file(), "nothing was created for what is refused");
+    notes.set(&key(MAX_KEY_BYTES), &vec![7; MAX_VALUE_BYTES]).await.unwrap();
+    assert_eq!(notes.get(&key(MAX_KEY_BYTES)).await.unwrap(), vec![7; MAX_VALUE_BYTES]);
 }
 
 #[tokio::test]
@@ -230,14 +230,14 @@ async fn keys_are_listed_page_by_page() {
     let folder = tempfile::tempdir().unwrap();
     let notes = kept(&database(&folder), AMPLE);
     let all: Vec<String> = (0..2_500).map(|n| format!("{n:05}")).collect();
-    for part in all.chunks(BATCH_KEYS) {
+    for part in all.chunks(MAX_OPERATION_KEYS) {
         notes.change(BucketChange::Set(part.iter().map(|key| (key.clone(), vec![])).collect())).await.unwrap();
     }
     let (mut after, mut skipped) = (Vec::new(), Vec::new());
     let mut start = PageStart::First;
     loop {
         let page = notes.keys(start).await;
-        assert!(page.keys.len() <= PAGE_KEYS);
+        assert!(page.keys.len() <= MAX_PAGE_KEYS);
         after.extend(page.keys);
         if !page.more {
             break;
@@ -295,7 +295,7 @@ async fn parallel_increments_and_swaps_lose_nothing() {
                     loop {
                         let now = notes.get("swapped").await;
                         let next = now.as_ref().map_or(1, |now| now.len() + 1);
-                        let expected = ValueVersion::of(now.as_deref());
+                        let expected = ValueVersion::from_value(now.as_deref());
                         let value = vec![b'x'; next];
                         match notes.change(BucketChange::Swap { key: "swapped".into(), expected, value }).await.unwrap()
                         {
@@ -373,7 +373,7 @@ async fn calls_that_are_cancelled_leave_whole_changes_or_none() {
         assert_eq!(a, b);
         assert!(n % 3 != 0 || a.is_some());
     }
-    assert_eq!(notes.database.0.waiting.available_permits(), WAITING, "nothing waits any more");
+    assert_eq!(notes.database.0.queue_permits.available_permits(), MAX_QUEUED_BYTES, "nothing waits any more");
 }
 
 #[tokio::test]
@@ -391,7 +391,7 @@ async fn a_database_that_nobody_uses_is_left_to_the_next_process() {
 async fn one_that_another_process_uses_is_reported_with_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let notes = kept(&database(&folder), AMPLE);
-    let Ok(_held) = file::open(notes.database.folder()) else { panic!("it can be opened") };
+    let Ok(_held) = database_file::open(notes.database.folder()) else { panic!("it can be opened") };
     let impatient = Arc::new(Purse { is_due: true.into(), ..Purse::default() });
     let error = notes.database.get(&notes.bucket, vec!["a".into()], impatient).await.unwrap_err();
     assert!(error.details().contains("another process uses the state in"), "{error:?}");
@@ -405,25 +405,25 @@ async fn what_is_no_database_is_refused_and_left_alone() {
     let state = folder.path().join("state");
     let private = PrivateFolder::open(&state, "tests").unwrap();
     let notes = kept(&database(&folder), AMPLE);
-    let file = private.path.join(NAME);
+    let file = private.path.join(FILE_NAME);
     let failure = async || notes.database.open().await.unwrap_err().details();
     for text in ["", "no database", &"x".repeat(100_000)] {
         fs::write(&file, text).unwrap();
         if text.is_empty() {
             notes.database.open().await.unwrap();
             fs::remove_file(&file).unwrap();
-            *notes.database.0.slot() = None;
+            *notes.database.0.lock_current() = None;
             continue;
         }
-        assert!(failure().await.contains(NAME));
+        assert!(failure().await.contains(FILE_NAME));
         assert_eq!(fs::read_to_string(&file).unwrap(), text);
     }
     fs::remove_file(&file).unwrap();
     std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
-    assert!(failure().await.contains(NAME));
+    assert!(failure().await.contains(FILE_NAME));
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
-    assert!(failure().await.contains(NAME));
+    assert!(failure().await.contains(FILE_NAME));
     fs::remove_dir(&file).unwrap();
     notes.set("a", b"1").await.unwrap();
     let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).unwrap().permissions());
@@ -433,7 +433,7 @@ async fn what_is_no_database_is_refused_and_left_alone() {
 #[tokio::test]
 async fn a_damaged_file_fails_operations_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("state").join(NAME);
+    let file = folder.path().join("state").join(FILE_NAME);
     {
         let notes = kept(&database(&folder), AMPLE);
         for n in 0..50 {
@@ -442,7 +442,7 @@ async fn a_damaged_file_fails_operations_and_nothing_else() {
     }
     // The handle is dropped, and the thread closes the file.
     let size = loop {
-        if let Ok(opened) = file::open(&folder.path().join("state")) {
+        if let Ok(opened) = database_file::open(&folder.path().join("state")) {
             drop(opened);
             break fs::metadata(&file).unwrap().len();
         }
@@ -510,7 +510,7 @@ proptest! {
                         BucketChange::Delete(keys)
                     }
                     Step::Swap(key, value) => {
-                        let expected = ValueVersion::of(model.get(&key).map(Vec::as_slice));
+                        let expected = ValueVersion::from_value(model.get(&key).map(Vec::as_slice));
                         next.insert(key.clone(), value.clone());
                         BucketChange::Swap { key, expected, value }
                     }

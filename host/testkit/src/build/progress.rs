@@ -9,14 +9,14 @@ use anyhow::{Context, Result};
 
 /// Width of cargo's progress bar, in columns. It is wide enough for the numbers and does not depend
 /// on the terminal.
-const WIDTH: &str = "80";
+const PROGRESS_BAR_WIDTH: &str = "80";
 
 /// Prefixes of cargo's messages that only repeat the progress.
-const PASSING: [&str; 6] = ["Compiling", "Building", "Fresh", "Finished", "Downloaded", "Locking"];
+const ROUTINE_MESSAGES: [&str; 6] = ["Compiling", "Building", "Fresh", "Finished", "Downloaded", "Locking"];
 
 /// The progress of a build. Cargo also counts build scripts and crates that are up to date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct BuildProgress {
     /// Number of crates that are compiled or up to date.
     pub done: u64,
     /// Total number of crates.
@@ -24,13 +24,13 @@ pub struct Progress {
 }
 
 /// Runs cargo, passes each line of its standard output to `read`, and reports its progress to
-/// `watch`. Forwards cargo's other messages to standard error. Returns whether cargo succeeded.
-pub(super) fn watch(
+/// `run_with_progress`. Forwards cargo's other messages to standard error. Returns whether cargo succeeded.
+pub(super) fn run_with_progress(
     cargo: &mut Command,
-    watch: &mut dyn FnMut(Progress),
+    watch: &mut dyn FnMut(BuildProgress),
     mut read: impl FnMut(&str) + Send,
 ) -> Result<bool> {
-    cargo.env("CARGO_TERM_PROGRESS_WHEN", "always").env("CARGO_TERM_PROGRESS_WIDTH", WIDTH);
+    cargo.env("CARGO_TERM_PROGRESS_WHEN", "always").env("CARGO_TERM_PROGRESS_WIDTH", PROGRESS_BAR_WIDTH);
     if std::io::stderr().is_terminal() {
         cargo.env("CARGO_TERM_COLOR", "always");
     }
@@ -44,13 +44,13 @@ pub(super) fn watch(
         // Cargo redraws the bar in place, so a carriage return separates two drawings.
         while stderr.read_until(b'\r', &mut piece).context("failed to read what cargo wrote")? > 0 {
             for line in String::from_utf8_lossy(&piece).split(['\r', '\n']) {
-                match progress(line) {
+                match parse_progress(line) {
                     Some(now) if last == Some(now) => {}
                     Some(now) => {
                         last = Some(now);
                         watch(now);
                     }
-                    None if is_news(line) => writeln!(std::io::stderr(), "{line}")?,
+                    None if is_notable(line) => writeln!(std::io::stderr(), "{line}")?,
                     None => {}
                 }
             }
@@ -62,19 +62,19 @@ pub(super) fn watch(
 }
 
 /// Parses `Building [=====>   ] 120/310: serde, syn`.
-fn progress(line: &str) -> Option<Progress> {
+fn parse_progress(line: &str) -> Option<BuildProgress> {
     let line = strip_str(line).to_string();
     let (_, counts) = line.trim_start().strip_prefix("Building")?.split_once("] ")?;
     let (done, rest) = counts.split_once('/')?;
     let total = rest.split_once(|c: char| !c.is_ascii_digit()).map_or(rest, |(total, _)| total);
-    Some(Progress { done: done.parse().ok()?, total: total.parse().ok()? })
+    Some(BuildProgress { done: done.parse().ok()?, total: total.parse().ok()? })
 }
 
 /// Returns whether a line contains more than progress, so that the user should see it.
-fn is_news(line: &str) -> bool {
+fn is_notable(line: &str) -> bool {
     let line = strip_str(line).to_string();
     let bare = line.trim();
-    !bare.is_empty() && !PASSING.iter().any(|passing| bare.starts_with(passing))
+    !bare.is_empty() && !ROUTINE_MESSAGES.iter().any(|passing| bare.starts_with(passing))
 }
 
 #[cfg(test)]
@@ -84,22 +84,25 @@ mod tests {
     #[test]
     fn the_bar_is_read() {
         let line = "    Building [=====>                 ] 120/310: cranelift-codegen, regalloc2(bu...";
-        assert_eq!(progress(line), Some(Progress { done: 120, total: 310 }));
-        assert_eq!(progress("\u{1b}[1m\u{1b}[96m    Building\u{1b}[0m [> ] 0/7"), Some(Progress { done: 0, total: 7 }));
+        assert_eq!(parse_progress(line), Some(BuildProgress { done: 120, total: 310 }));
+        assert_eq!(
+            parse_progress("\u{1b}[1m\u{1b}[96m    Building\u{1b}[0m [> ] 0/7"),
+            Some(BuildProgress { done: 0, total: 7 })
+        );
         for line in ["", "   Compiling serde v1.0.0", " Downloading [=> ] 3 crates", "    Finished `dev` profile"] {
-            assert_eq!(progress(line), None, "{line}");
+            assert_eq!(parse_progress(line), None, "{line}");
         }
     }
 
     #[test]
     fn only_unusual_lines_are_shown() {
-        assert!(is_news("warning: unused variable: `a`"));
-        assert!(is_news("    Blocking waiting for file lock on build directory"));
-        assert!(is_news("\u{1b}[31merror\u{1b}[0m: could not compile `Building`"));
+        assert!(is_notable("warning: unused variable: `a`"));
+        assert!(is_notable("    Blocking waiting for file lock on build directory"));
+        assert!(is_notable("\u{1b}[31merror\u{1b}[0m: could not compile `Building`"));
         for line in
             ["", "   ", "\u{1b}[K", "\u{1b}[32m   Compiling\u{1b}[0m serde v1.0.0", "    Finished `dev` profile"]
         {
-            assert!(!is_news(line), "{line}");
+            assert!(!is_notable(line), "{line}");
         }
     }
 
@@ -109,8 +112,9 @@ mod tests {
             "printf '    Building [>] 1/3: a\\r    Building [=>] 1/3: b\\r    Building [==>] 3/3\\r\\n'>&2; echo made";
         let (mut seen, mut lines) = (Vec::new(), Vec::new());
         let mut command = Command::new("sh");
-        let done =
-            watch(command.args(["-c", script]), &mut |now| seen.push(now.done), |line| lines.push(line.to_owned()));
+        let done = run_with_progress(command.args(["-c", script]), &mut |now| seen.push(now.done), |line| {
+            lines.push(line.to_owned())
+        });
         assert!(done.unwrap());
         assert_eq!((seen, lines), (vec![1, 3], vec!["made".to_owned()]));
     }

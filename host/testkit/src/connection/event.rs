@@ -1,15 +1,15 @@
 //! The events that a caller receives.
 
-use crate::message::{Answer, Arrived};
+use crate::message::{RequestResult, TimedMessage};
 
 /// An event for a caller.
 #[derive(Debug)]
-pub enum Event {
+pub enum CallerEvent {
     /// The response to the request with this id.
-    Answer(u64, Arrived<Answer>),
+    Response(u64, TimedMessage<RequestResult>),
     /// A progress notification for the request with this id. The guest that runs the call has
     /// started.
     Progress(u64),
     /// The server has exited.
-    Gone,
+    ServerExited,
 }

@@ -6,25 +6,25 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::books::Books;
-use super::event::Event;
+use super::event::CallerEvent;
+use super::ledger::RequestLedger;
 use crate::DEADLINE;
-use crate::message::{self, Answer, Arrived};
-use crate::process::Process;
+use crate::message::{self, RequestResult, TimedMessage};
+use crate::process::ProgramProcess;
 
 /// The requests of one caller and the events for them.
 #[derive(Debug)]
-pub struct Mailbox<'a> {
-    process: &'a Process,
-    books: &'a Books,
-    sender: Sender<Event>,
-    events: Receiver<Event>,
+pub struct CallerMailbox<'a> {
+    process: &'a ProgramProcess,
+    ledger: &'a RequestLedger,
+    sender: Sender<CallerEvent>,
+    events: Receiver<CallerEvent>,
 }
 
-impl<'a> Mailbox<'a> {
-    pub(super) fn new(process: &'a Process, books: &'a Books) -> Self {
+impl<'a> CallerMailbox<'a> {
+    pub(super) fn new(process: &'a ProgramProcess, books: &'a RequestLedger) -> Self {
         let (sender, events) = channel();
-        Self { process, books, sender, events }
+        Self { process, ledger: books, sender, events }
     }
 
     /// Sends a request and returns its id.
@@ -34,32 +34,32 @@ impl<'a> Mailbox<'a> {
 
     /// Sends a tool call and returns its request id.
     pub fn call(&self, tool: &str, arguments: &Value) -> Result<u64> {
-        self.request_with("tools/call", |_| message::call(tool, arguments, None))
+        self.request_with("tools/call", |_| message::call_params(tool, arguments, None))
     }
 
-    /// Like [`call`](Self::call), but with a progress token, which is the request id.
+    /// Like [`call_params`](Self::call), but with a progress token, which is the request id.
     pub fn call_with_progress(&self, tool: &str, arguments: &Value) -> Result<u64> {
-        self.request_with("tools/call", |id| message::call(tool, arguments, Some(id)))
+        self.request_with("tools/call", |id| message::call_params(tool, arguments, Some(id)))
     }
 
     fn request_with(&self, method: &str, params: impl FnOnce(u64) -> Value) -> Result<u64> {
-        let id = self.books.asks(&self.sender);
+        let id = self.ledger.register_request(&self.sender);
         self.process.write_line(message::request(id, method, &params(id)))?;
         Ok(id)
     }
 
     /// Waits for the next event. Returns `None` if there is none until `deadline`.
-    pub fn next(&self, deadline: Instant) -> Option<Event> {
+    pub fn next_event(&self, deadline: Instant) -> Option<CallerEvent> {
         self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()
     }
 
     /// Waits for the response to a request. Discards all events before it.
-    pub fn answer(&self, id: u64) -> Result<Arrived<Answer>> {
+    pub fn wait_for_response(&self, id: u64) -> Result<TimedMessage<RequestResult>> {
         let deadline = Instant::now() + DEADLINE;
         loop {
-            match self.next(deadline) {
-                Some(Event::Answer(answered, answer)) if answered == id => return Ok(answer),
-                Some(Event::Gone) => bail!("the server exited"),
+            match self.next_event(deadline) {
+                Some(CallerEvent::Response(answered, answer)) if answered == id => return Ok(answer),
+                Some(CallerEvent::ServerExited) => bail!("the server exited"),
                 Some(_) => {}
                 None => bail!("request {id} was not answered within {} s", DEADLINE.as_secs()),
             }
@@ -67,28 +67,30 @@ impl<'a> Mailbox<'a> {
     }
 
     /// Calls a tool and waits for the response.
-    pub fn ask(&self, tool: &str, arguments: &Value) -> Result<Arrived<Answer>> {
-        self.answer(self.call(tool, arguments)?)
+    pub fn call_and_wait(&self, tool: &str, arguments: &Value) -> Result<TimedMessage<RequestResult>> {
+        self.wait_for_response(self.call(tool, arguments)?)
     }
 
     /// Waits until the guest that runs a call reports progress. Fails if the response arrives
     /// first.
-    pub fn begun(&self, id: u64) -> Result<()> {
+    pub fn wait_until_started(&self, id: u64) -> Result<()> {
         let deadline = Instant::now() + DEADLINE;
         loop {
-            match self.next(deadline).with_context(|| format!("call {id} did not begin"))? {
-                Event::Progress(running) if running == id => return Ok(()),
-                Event::Answer(answered, answer) if answered == id => bail!("call {id} was answered: {:?}", answer.what),
-                Event::Gone => bail!("the server exited"),
+            match self.next_event(deadline).with_context(|| format!("call {id} did not begin"))? {
+                CallerEvent::Progress(running) if running == id => return Ok(()),
+                CallerEvent::Response(answered, answer) if answered == id => {
+                    bail!("call {id} was answered: {:?}", answer.message)
+                }
+                CallerEvent::ServerExited => bail!("the server exited"),
                 _ => {}
             }
         }
     }
 
     /// Returns the names of the currently listed tools, from all pages.
-    pub fn tools(&self) -> Result<Vec<String>> {
-        message::pages(|params| Ok(self.answer(self.request("tools/list", &params)?)?.what?))
-            .map(|tools| message::names(&tools))
+    pub fn tool_names(&self) -> Result<Vec<String>> {
+        message::list_all_tools(|params| Ok(self.wait_for_response(self.request("tools/list", &params)?)?.message?))
+            .map(|tools| message::tool_names(&tools))
             .context("the tools could not be listed")
     }
 }

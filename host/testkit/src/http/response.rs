@@ -10,7 +10,7 @@ use crate::message;
 
 /// A response whose head has been read and whose body has not.
 #[derive(Debug)]
-pub struct Response {
+pub struct HttpResponse {
     /// The status code.
     pub status: u16,
     headers: Vec<(String, String)>,
@@ -18,12 +18,12 @@ pub struct Response {
     chunked: bool,
     length: Option<usize>,
     /// The text of the body that has been read and not yet been parsed.
-    text: String,
+    buffer: String,
     /// The id of the last event that had one.
-    pub id: Option<String>,
+    pub last_event_id: Option<String>,
 }
 
-impl Response {
+impl HttpResponse {
     /// Reads the head of the response from a connection.
     pub fn read(stream: TcpStream) -> Self {
         let mut reader = BufReader::new(stream);
@@ -40,7 +40,7 @@ impl Response {
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
         let mut response =
-            Self { status, headers, reader, chunked: false, length: None, text: String::new(), id: None };
+            Self { status, headers, reader, chunked: false, length: None, buffer: String::new(), last_event_id: None };
         response.chunked = response.header("transfer-encoding") == Some("chunked");
         response.length = response.header("content-length").map(|length| length.parse().unwrap());
         response
@@ -59,8 +59,8 @@ impl Response {
     /// Reads the whole body.
     pub fn text(mut self) -> String {
         if self.chunked {
-            while self.chunk() {}
-            return self.text;
+            while self.read_chunk() {}
+            return self.buffer;
         }
         let mut bytes = vec![0; self.length.unwrap_or_default()];
         self.reader.read_exact(&mut bytes).unwrap();
@@ -75,7 +75,7 @@ impl Response {
 
     /// Reads the whole body, JSON or an event stream, and returns the last message, which is the
     /// response.
-    pub fn answer(self) -> Value {
+    pub fn response_message(self) -> Value {
         self.messages().pop_back().unwrap()
     }
 
@@ -85,7 +85,7 @@ impl Response {
             return [self::read(self.text().as_bytes())].into();
         }
         let mut messages = VecDeque::new();
-        while let Some(message) = self.next() {
+        while let Some(message) = self.next_message() {
             messages.push_back(message);
         }
         messages
@@ -93,9 +93,9 @@ impl Response {
 
     /// Reads the next message of an event stream. Returns `None` at the end.
     #[allow(clippy::should_implement_trait, reason = "what comes later can be read in other ways")]
-    pub fn next(&mut self) -> Option<Value> {
+    pub fn next_message(&mut self) -> Option<Value> {
         loop {
-            let (kind, data) = self.event()?;
+            let (kind, data) = self.next_event()?;
             if kind == "message" {
                 return Some(self::read(data.as_bytes()));
             }
@@ -105,25 +105,25 @@ impl Response {
 
     /// Reads the next event of an event stream and returns its type and data. Both are empty for a
     /// comment. Returns `None` at the end.
-    pub fn event(&mut self) -> Option<(String, String)> {
+    pub fn next_event(&mut self) -> Option<(String, String)> {
         loop {
-            if let Some(end) = self.text.find("\n\n") {
-                let event: String = self.text.drain(..end + 2).collect();
+            if let Some(end) = self.buffer.find("\n\n") {
+                let event: String = self.buffer.drain(..end + 2).collect();
                 let field = |name: &str| {
                     let line = event.lines().find_map(|line| line.strip_prefix(name));
                     line.unwrap_or_default().trim_start().to_owned()
                 };
-                self.id = Some(field("id:")).filter(|id| !id.is_empty()).or(self.id.take());
+                self.last_event_id = Some(field("id:")).filter(|id| !id.is_empty()).or(self.last_event_id.take());
                 return Some((field("event:"), field("data:")));
             }
-            if !self.chunk() {
+            if !self.read_chunk() {
                 return None;
             }
         }
     }
 
     /// Reads one chunk. Returns false at the end.
-    fn chunk(&mut self) -> bool {
+    fn read_chunk(&mut self) -> bool {
         let mut line = String::new();
         if self.reader.read_line(&mut line).unwrap_or_else(|error| panic!("nothing comes: {error}")) == 0 {
             return false;
@@ -131,17 +131,17 @@ impl Response {
         let length = usize::from_str_radix(line.trim(), 16).unwrap();
         let mut bytes = vec![0; length + 2];
         self.reader.read_exact(&mut bytes).unwrap();
-        self.text += std::str::from_utf8(&bytes[..length]).unwrap();
+        self.buffer += std::str::from_utf8(&bytes[..length]).unwrap();
         length > 0
     }
 
     /// Closes the connection.
-    pub fn hang_up(self) {
+    pub fn close(self) {
         drop(self);
     }
 }
 
 /// Parses a message from the server. Panics if it is invalid.
 fn read(text: &[u8]) -> Value {
-    message::read(text).unwrap_or_else(|error| panic!("{error:#}"))
+    message::parse_line(text).unwrap_or_else(|error| panic!("{error:#}"))
 }

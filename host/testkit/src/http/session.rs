@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use serde_json::{Value, json};
 
-use super::{HttpServer, Response};
+use super::{HttpResponse, HttpServer};
 use crate::{message, revision};
 
 /// A session that follows the rules of its revision.
@@ -15,37 +15,42 @@ pub struct HttpSession<'a> {
     pub id: String,
     revision: String,
     /// Additional headers of every request, for example a token.
-    more: Vec<(String, String)>,
+    extra_headers: Vec<(String, String)>,
     next_id: Cell<u64>,
 }
 
 impl HttpServer {
     /// Returns the revisions with sessions that the server supports, oldest first.
-    pub fn with_sessions(&self) -> Vec<String> {
+    pub fn session_revisions(&self) -> Vec<String> {
         let discovered = self.result("server/discover", json!({}));
-        revision::with_sessions(&discovered).unwrap_or_else(|error| panic!("{error:#}"))
+        revision::session_revisions(&discovered).unwrap_or_else(|error| panic!("{error:#}"))
     }
 
     /// Starts a session: sends `initialize` and `notifications/initialized`.
-    pub fn session(&self, revision: &str) -> HttpSession<'_> {
-        self.session_with(revision, &[])
+    pub fn start_session(&self, revision: &str) -> HttpSession<'_> {
+        self.start_session_with_headers(revision, &[])
     }
 
-    /// Like [`session`](Self::session), with additional headers.
-    pub fn session_with(&self, revision: &str, headers: &[(&str, &str)]) -> HttpSession<'_> {
-        self.session_declaring(revision, json!({}), headers)
+    /// Like [`start_session`](Self::session), with additional headers.
+    pub fn start_session_with_headers(&self, revision: &str, headers: &[(&str, &str)]) -> HttpSession<'_> {
+        self.start_session_with_capabilities(revision, json!({}), headers)
     }
 
-    /// Like [`session_with`](Self::session_with), for a client with these capabilities.
-    pub fn session_declaring(&self, revision: &str, capabilities: Value, headers: &[(&str, &str)]) -> HttpSession<'_> {
-        let mut hello = message::request(0, "initialize", &message::hello(revision));
+    /// Like [`start_session_with_headers`](Self::session_with), for a client with these capabilities.
+    pub fn start_session_with_capabilities(
+        &self,
+        revision: &str,
+        capabilities: Value,
+        headers: &[(&str, &str)],
+    ) -> HttpSession<'_> {
+        let mut hello = message::request(0, "initialize", &message::initialize_params(revision));
         if let Some(declared) = hello.pointer_mut("/params/capabilities") {
             *declared = capabilities;
         }
         let response = self.post(headers, hello.to_string().as_bytes());
         assert_eq!(response.status, 200);
         let id = response.header("mcp-session-id").unwrap().to_owned();
-        let answer = response.answer();
+        let answer = response.response_message();
         assert_eq!(answer["result"]["protocolVersion"], revision, "{answer}");
         let session = HttpSession::new(self, id, revision, headers);
         let response = session.post(&message::notification("notifications/initialized", &json!({})));
@@ -57,11 +62,11 @@ impl HttpServer {
 impl<'a> HttpSession<'a> {
     fn new(server: &'a HttpServer, id: String, revision: &str, headers: &[(&str, &str)]) -> Self {
         let more = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Self { server, id, revision: revision.to_owned(), more, next_id: Cell::new(1) }
+        Self { server, id, revision: revision.to_owned(), extra_headers: more, next_id: Cell::new(1) }
     }
 
     /// Sends a message of the session in a POST request.
-    pub fn post(&self, message: &Value) -> Response {
+    pub fn post(&self, message: &Value) -> HttpResponse {
         self.server.post(&self.headers(), message.to_string().as_bytes())
     }
 
@@ -71,12 +76,12 @@ impl<'a> HttpSession<'a> {
         if self.revision.as_str() >= "2025-06-18" {
             headers.push(("MCP-Protocol-Version", &self.revision));
         }
-        headers.extend(self.more.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        headers.extend(self.extra_headers.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         headers
     }
 
     /// Sends an MCP request in a POST request.
-    pub fn ask(&self, method: &str, params: Value) -> Response {
+    pub fn request(&self, method: &str, params: Value) -> HttpResponse {
         let id = self.next_id.get();
         self.next_id.set(id + 1);
         self.post(&message::request(id, method, &params))
@@ -84,23 +89,23 @@ impl<'a> HttpSession<'a> {
 
     /// Sends a request and returns the result.
     pub fn result(&self, method: &str, params: Value) -> Value {
-        let response = self.ask(method, params);
+        let response = self.request(method, params);
         assert_eq!(response.status, 200);
-        let mut answer = response.answer();
+        let mut answer = response.response_message();
         assert!(answer.get("result").is_some(), "{method} failed: {answer}");
         answer["result"].take()
     }
 
     /// Opens the event stream for messages that belong to no request.
-    pub fn stream(&self) -> Response {
+    pub fn open_stream(&self) -> HttpResponse {
         let response = self.server.get("/mcp", &[self.headers(), vec![("Accept", "text/event-stream")]].concat());
         assert_eq!(response.status, 200);
         response
     }
 
     /// Returns the names of all tools.
-    pub fn names(&self) -> Vec<String> {
+    pub fn tool_names(&self) -> Vec<String> {
         let result = self.result("tools/list", json!({}));
-        message::names(result["tools"].as_array().unwrap())
+        message::tool_names(result["tools"].as_array().unwrap())
     }
 }

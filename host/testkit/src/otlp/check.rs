@@ -13,18 +13,18 @@ use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 
 /// Valid timestamps, in nanoseconds since the Unix epoch: from September 2020, which is before
 /// every test, to 2200.
-const YEARS: std::ops::Range<u64> = 1_600_000_000_000_000_000..7_258_000_000_000_000_000;
+const VALID_TIMESTAMPS: std::ops::Range<u64> = 1_600_000_000_000_000_000..7_258_000_000_000_000_000;
 
 fn is_id(id: &[u8], length: usize) -> bool {
     id.len() == length && id.iter().any(|byte| *byte != 0)
 }
 
 /// Returns the problems with a span.
-pub(super) fn span(span: &Span) -> Vec<String> {
+pub(super) fn check_span(span: &Span) -> Vec<String> {
     let of = |what: &str, is_right: bool| (!is_right).then(|| format!("span {:?}: {what}: {span:#?}", span.name));
     let within = |time: u64| (span.start_time_unix_nano..=span.end_time_unix_nano).contains(&time);
     let status = span.status.clone().unwrap_or_default();
-    let names = names(&span.attributes);
+    let names = unique_names(&span.attributes);
     [
         of("its trace has no id", is_id(&span.trace_id, 16)),
         of("it has no id", is_id(&span.span_id, 8)),
@@ -33,7 +33,7 @@ pub(super) fn span(span: &Span) -> Vec<String> {
         of("it has no name", !span.name.is_empty()),
         of("it has no kind", SpanKind::try_from(span.kind).is_ok_and(|kind| kind != SpanKind::Unspecified)),
         of("its times are not in order", span.start_time_unix_nano <= span.end_time_unix_nano),
-        of("it is of another time", YEARS.contains(&span.start_time_unix_nano)),
+        of("it is of another time", VALID_TIMESTAMPS.contains(&span.start_time_unix_nano)),
         of("an event is outside of it", span.events.iter().all(|event| within(event.time_unix_nano))),
         of("an event has no name", span.events.iter().all(|event| !event.name.is_empty())),
         of("its flags are reserved ones", span.flags < 1 << 10),
@@ -47,15 +47,15 @@ pub(super) fn span(span: &Span) -> Vec<String> {
 }
 
 /// Returns the problems with a log record.
-pub(super) fn record(record: &LogRecord) -> Vec<String> {
+pub(super) fn check_log_record(record: &LogRecord) -> Vec<String> {
     let of = |what: &str, is_right: bool| (!is_right).then(|| format!("log line: {what}: {record:#?}"));
     let both = record.trace_id.is_empty() && record.span_id.is_empty();
     [
         of("its ids are wrong", both || is_id(&record.trace_id, 16) && is_id(&record.span_id, 8)),
         of("it has no severity", (1..=24).contains(&record.severity_number)),
         of("it has no text", record.body.is_some()),
-        of("it is of another time", YEARS.contains(&record.time_unix_nano)),
-        of("names are there twice", names(&record.attributes).is_some()),
+        of("it is of another time", VALID_TIMESTAMPS.contains(&record.time_unix_nano)),
+        of("names are there twice", unique_names(&record.attributes).is_some()),
     ]
     .into_iter()
     .flatten()
@@ -63,18 +63,19 @@ pub(super) fn record(record: &LogRecord) -> Vec<String> {
 }
 
 /// Returns the problems with a metric.
-pub(super) fn metric(metric: &Metric) -> Vec<String> {
+pub(super) fn check_metric(metric: &Metric) -> Vec<String> {
     let name = &metric.name;
     let wrong = |what: String| format!("metric {name}: {what}");
     let named = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_./-".contains(&byte));
     let mut faults: Vec<String> = iter::once("its name").filter(|_| !named).map(str::to_owned).collect();
     let is_cumulative = |temporality: i32| temporality == AggregationTemporality::Cumulative as i32;
     let mut sets = BTreeSet::new();
-    let mut once = |attributes: &[KeyValue]| names(attributes).is_some() && sets.insert(format!("{attributes:?}"));
+    let mut once =
+        |attributes: &[KeyValue]| unique_names(attributes).is_some() && sets.insert(format!("{attributes:?}"));
     match &metric.data {
         Some(Data::Gauge(gauge)) => {
             for point in &gauge.data_points {
-                faults.extend(number(point, false).map(str::to_owned));
+                faults.extend(check_number_point(point, false).map(str::to_owned));
                 faults.extend((!once(&point.attributes)).then(|| "a point is there twice".to_owned()));
             }
         }
@@ -82,14 +83,14 @@ pub(super) fn metric(metric: &Metric) -> Vec<String> {
             faults.extend((!is_cumulative(sum.aggregation_temporality)).then(|| "its temporality".to_owned()));
             faults.extend((!sum.is_monotonic).then(|| "it may decrease".to_owned()));
             for point in &sum.data_points {
-                faults.extend(number(point, true).map(str::to_owned));
+                faults.extend(check_number_point(point, true).map(str::to_owned));
                 faults.extend((!once(&point.attributes)).then(|| "a point is there twice".to_owned()));
             }
         }
         Some(Data::Histogram(histogram)) => {
             faults.extend((!is_cumulative(histogram.aggregation_temporality)).then(|| "its temporality".to_owned()));
             for point in &histogram.data_points {
-                faults.extend(distribution(point).map(str::to_owned));
+                faults.extend(check_histogram_point(point).map(str::to_owned));
                 faults.extend((!once(&point.attributes)).then(|| "a point is there twice".to_owned()));
             }
         }
@@ -98,16 +99,18 @@ pub(super) fn metric(metric: &Metric) -> Vec<String> {
     faults.into_iter().map(wrong).collect()
 }
 
-fn number(point: &NumberDataPoint, is_sum: bool) -> Option<&'static str> {
-    let begins = if is_sum { YEARS.contains(&point.start_time_unix_nano) } else { point.start_time_unix_nano == 0 };
-    if !begins || point.start_time_unix_nano > point.time_unix_nano || !YEARS.contains(&point.time_unix_nano) {
+fn check_number_point(point: &NumberDataPoint, is_sum: bool) -> Option<&'static str> {
+    let begins =
+        if is_sum { VALID_TIMESTAMPS.contains(&point.start_time_unix_nano) } else { point.start_time_unix_nano == 0 };
+    if !begins || point.start_time_unix_nano > point.time_unix_nano || !VALID_TIMESTAMPS.contains(&point.time_unix_nano)
+    {
         return Some("its times");
     }
     point.value.is_none().then_some("it has no value")
 }
 
-fn distribution(point: &HistogramDataPoint) -> Option<&'static str> {
-    if !YEARS.contains(&point.start_time_unix_nano) || point.start_time_unix_nano > point.time_unix_nano {
+fn check_histogram_point(point: &HistogramDataPoint) -> Option<&'static str> {
+    if !VALID_TIMESTAMPS.contains(&point.start_time_unix_nano) || point.start_time_unix_nano > point.time_unix_nano {
         return Some("its times");
     }
     if point.bucket_counts.len() != point.explicit_bounds.len() + 1 {
@@ -121,7 +124,7 @@ fn distribution(point: &HistogramDataPoint) -> Option<&'static str> {
 }
 
 /// Returns the names of attributes, or `None` if a name is duplicated or empty.
-fn names(attributes: &[KeyValue]) -> Option<BTreeSet<&str>> {
+fn unique_names(attributes: &[KeyValue]) -> Option<BTreeSet<&str>> {
     let names: BTreeSet<&str> = attributes.iter().map(|pair| pair.key.as_str()).collect();
     (names.len() == attributes.len() && !names.contains("")).then_some(names)
 }

@@ -6,11 +6,11 @@ use serde_json::Value;
 use crate::message;
 
 /// Maximum number of headers in a reply.
-const HEADERS: usize = 64;
+const MAX_REPLY_HEADERS: usize = 64;
 
 /// A reply, which may be incomplete.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
+pub struct HttpReply {
     /// The status code.
     pub status: u16,
     /// The headers, with names in lower case.
@@ -19,10 +19,10 @@ pub struct Reply {
     pub body: Vec<u8>,
     /// True if the whole reply has arrived. Always false for a reply without a length, which
     /// continues until the connection ends.
-    pub is_whole: bool,
+    pub is_complete: bool,
 }
 
-impl Reply {
+impl HttpReply {
     /// Parses the reply at the beginning of `bytes`. Returns the reply and its length, or `None` if
     /// the head is not complete. If `to_head` is set, the request method was HEAD, and the reply
     /// has no body.
@@ -31,7 +31,7 @@ impl Reply {
     ///
     /// Fails with a description of the problem if `bytes` are not HTTP.
     pub fn parse(bytes: &[u8], to_head: bool) -> Result<Option<(Self, usize)>, String> {
-        let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+        let mut headers = [httparse::EMPTY_HEADER; MAX_REPLY_HEADERS];
         let mut parsed = httparse::Response::new(&mut headers);
         let head = match parsed.parse(bytes) {
             Ok(httparse::Status::Complete(head)) => head,
@@ -41,19 +41,19 @@ impl Reply {
         let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
         let headers = parsed.headers.iter().map(|header| (header.name.to_ascii_lowercase(), text(header.value)));
         let status = parsed.code.unwrap_or_default();
-        let mut reply = Self { status, headers: headers.collect(), body: Vec::new(), is_whole: true };
+        let mut reply = Self { status, headers: headers.collect(), body: Vec::new(), is_complete: true };
         let rest = bytes.get(head..).unwrap_or_default();
         let length = if to_head || status < 200 || matches!(status, 204 | 304) {
             0
         } else if reply.header("transfer-encoding") == Some("chunked") {
-            reply.chunks(rest)?
+            reply.parse_chunks(rest)?
         } else if let Some(length) = reply.header("content-length") {
             let length: usize = length.parse().map_err(|_| format!("a Content-Length of {length:?}"))?;
-            reply.is_whole = rest.len() >= length;
+            reply.is_complete = rest.len() >= length;
             reply.body = rest.get(..length).unwrap_or(rest).to_vec();
             length
         } else {
-            reply.is_whole = false;
+            reply.is_complete = false;
             reply.body = rest.to_vec();
             rest.len()
         };
@@ -61,7 +61,7 @@ impl Reply {
     }
 
     /// Parses the chunks of the body and returns their total length.
-    fn chunks(&mut self, mut rest: &[u8]) -> Result<usize, String> {
+    fn parse_chunks(&mut self, mut rest: &[u8]) -> Result<usize, String> {
         let all = rest.len();
         loop {
             let (begin, length) = match httparse::parse_chunk_size(rest) {
@@ -87,7 +87,7 @@ impl Reply {
                 return Ok(all - rest.len());
             }
         }
-        self.is_whole = false;
+        self.is_complete = false;
         Ok(all)
     }
 
@@ -114,10 +114,10 @@ impl Reply {
                 let valid = self.body.get(..error.valid_up_to()).unwrap_or_default();
                 if error.error_len().is_some() { Err(error) } else { std::str::from_utf8(valid) }
             });
-            return events(text.context("a stream is not UTF-8")?);
+            return parse_events(text.context("a stream is not UTF-8")?);
         }
         let is_json = self.header("content-type").is_some_and(|kind| kind.starts_with("application/json"));
-        if is_json && self.is_whole { Ok(vec![message::read(&self.body)?]) } else { Ok(Vec::new()) }
+        if is_json && self.is_complete { Ok(vec![message::parse_line(&self.body)?]) } else { Ok(Vec::new()) }
     }
 
     /// Returns the response to the request.
@@ -125,19 +125,19 @@ impl Reply {
     /// # Errors
     ///
     /// Fails if there is no response or a message is not JSON-RPC.
-    pub fn answer(&self) -> Result<Value> {
+    pub fn response_message(&self) -> Result<Value> {
         let last = self.messages()?.pop().filter(|message| message.get("method").is_none());
         last.with_context(|| format!("status {}, and no answer: {}", self.status, self.body.escape_ascii()))
     }
 }
 
-fn events(text: &str) -> Result<Vec<Value>> {
+fn parse_events(text: &str) -> Result<Vec<Value>> {
     let mut messages = Vec::new();
     let Some((whole, _)) = text.rsplit_once("\n\n") else { return Ok(messages) };
     for event in whole.split("\n\n") {
         let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).map(str::trim_start);
         match (field("event:"), field("data:")) {
-            (Some("message"), Some(data)) => messages.push(message::read(data.as_bytes())?),
+            (Some("message"), Some(data)) => messages.push(message::parse_line(data.as_bytes())?),
             (None, None) if event.lines().all(|line| line.starts_with(':')) => {}
             // The first event of a stream that the client can resume.
             (None, Some("")) if field("id:").is_some_and(|id| !id.is_empty()) => {}
@@ -160,16 +160,16 @@ mod tests {
         let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n";
         for text in [sized, chunked] {
             let next = format!("{text}HTTP/1.1");
-            let (reply, length) = Reply::parse(next.as_bytes(), false).unwrap().unwrap();
-            assert_eq!((reply.body.as_slice(), length, reply.is_whole), (b"hello".as_slice(), text.len(), true));
+            let (reply, length) = HttpReply::parse(next.as_bytes(), false).unwrap().unwrap();
+            assert_eq!((reply.body.as_slice(), length, reply.is_complete), (b"hello".as_slice(), text.len(), true));
             for cut in 0..text.len() {
-                if let Some((reply, _)) = Reply::parse(&text.as_bytes()[..cut], false).unwrap() {
-                    assert!(!reply.is_whole && b"hello".starts_with(&reply.body), "{cut}");
+                if let Some((reply, _)) = HttpReply::parse(&text.as_bytes()[..cut], false).unwrap() {
+                    assert!(!reply.is_complete && b"hello".starts_with(&reply.body), "{cut}");
                 }
             }
         }
-        let (reply, length) = Reply::parse(sized.as_bytes(), true).unwrap().unwrap();
-        assert_eq!((reply.is_whole, length), (true, sized.len() - 5), "the answer to a HEAD");
+        let (reply, length) = HttpReply::parse(sized.as_bytes(), true).unwrap().unwrap();
+        assert_eq!((reply.is_complete, length), (true, sized.len() - 5), "the answer to a HEAD");
         assert_eq!(reply.header("mcp-session-id"), Some("A"));
     }
 
@@ -181,29 +181,29 @@ mod tests {
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nlonger\r\n",
         ] {
-            Reply::parse(text.as_bytes(), false).unwrap_err();
+            HttpReply::parse(text.as_bytes(), false).unwrap_err();
         }
     }
 
-    fn reply(kind: &str, body: &str) -> Reply {
+    fn reply(kind: &str, body: &str) -> HttpReply {
         let headers = vec![("content-type".to_owned(), kind.to_owned())];
-        Reply { status: 200, headers, body: body.as_bytes().to_vec(), is_whole: true }
+        HttpReply { status: 200, headers, body: body.as_bytes().to_vec(), is_complete: true }
     }
 
     #[test]
     fn messages_are_taken_from_json_and_from_whole_events() {
         let answer = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
         let note = r#"{"jsonrpc":"2.0","method":"notifications/progress"}"#;
-        assert_eq!(reply("application/json", answer).answer().unwrap()["id"], 1);
+        assert_eq!(reply("application/json", answer).response_message().unwrap()["id"], 1);
         let stream = format!(
             ":\n\nid: 1-0\nretry: 1000\ndata:\n\nevent: message\ndata: {note}\n\nevent: message\ndata: {answer}\n\nevent: mess"
         );
         let stream = reply("text/event-stream", &stream);
-        assert_eq!((stream.messages().unwrap().len(), &stream.answer().unwrap()["id"]), (2, &Value::from(1)));
+        assert_eq!((stream.messages().unwrap().len(), &stream.response_message().unwrap()["id"]), (2, &Value::from(1)));
         assert!(reply("text/plain", "no").messages().unwrap().is_empty());
-        assert!(reply("text/plain", "no").answer().is_err());
+        assert!(reply("text/plain", "no").response_message().is_err());
         assert!(reply("application/json", "no").messages().is_err());
         assert!(reply("text/event-stream", "event: other\ndata: {}\n\n").messages().is_err());
-        assert!(reply("text/event-stream", &format!("event: message\ndata: {note}\n\n")).answer().is_err());
+        assert!(reply("text/event-stream", &format!("event: message\ndata: {note}\n\n")).response_message().is_err());
     }
 }

@@ -42,13 +42,13 @@ impl CallTarget {
         Ok(match request {
             CallRequest::Tool { name, .. } => snapshot.tools.get(name).cloned().map(Self::Tool),
             CallRequest::Prompt { name, .. } => snapshot.prompts.get(name).cloned().map(Self::Prompt),
-            CallRequest::Resource { uri } => snapshot.resource(uri, steps)?.cloned().map(Self::Resource),
+            CallRequest::Resource { uri } => snapshot.find_resource(uri, steps)?.cloned().map(Self::Resource),
             CallRequest::Completion(asked) => match &asked.reference {
                 CompletionReference::Prompt(name) => snapshot.prompts.get(name).cloned().map(Self::Prompt),
                 // A URI that matches a template refers to that template.
                 CompletionReference::Resource(uri) => match snapshot.templates.get(uri) {
                     Some(template) => Some(Self::Resource(Arc::clone(template))),
-                    None => snapshot.resource(uri, steps)?.cloned().map(Self::Resource),
+                    None => snapshot.find_resource(uri, steps)?.cloned().map(Self::Resource),
                 },
             },
         })
@@ -102,8 +102,8 @@ impl CallTarget {
     /// Returns the settings that apply to the call.
     pub(crate) fn environment(&self) -> &PluginContext {
         match self {
-            Self::Tool(offer) => offer.plugin.environment(&offer.definition.tool.name),
-            Self::Prompt(_) | Self::Resource(_) => &self.plugin().terms.environment,
+            Self::Tool(offer) => offer.plugin.tool_context(&offer.definition.tool.name),
+            Self::Prompt(_) | Self::Resource(_) => &self.plugin().terms.context,
         }
     }
 
@@ -118,7 +118,7 @@ impl CallTarget {
     /// Returns the capabilities that a client must declare.
     pub(crate) fn required_capabilities(&self) -> &Map<String, Value> {
         match self {
-            Self::Tool(offer) => &offer.definition.needs,
+            Self::Tool(offer) => &offer.definition.required_capabilities,
             Self::Prompt(offer) => &offer.entry.needs,
             Self::Resource(offer) => &offer.entry.needs,
         }

@@ -20,8 +20,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolbay_catalog::{ApprovalPolicy, ToolOffer};
 use toolbay_model::{
-    ApprovalState, CallFailure, CallJournal, MissingApproval, Question, QuestionKind, QuestionKindSet, WhyUnapproved,
-    milliseconds,
+    ApprovalState, CallFailure, CallJournal, MissingApproval, MissingApprovalReason, Question, QuestionKind,
+    QuestionKindSet, milliseconds,
 };
 
 pub(crate) use self::approval_question::{ApprovalValidity, approval_question};
@@ -113,7 +113,7 @@ impl<'a> ApprovalCase<'a> {
         // If the host did not ask, the client forged this answer.
         let answer = journal.answers.remove(APPROVAL_KEY);
         let by = journal.operator.take();
-        let Some(asks) = self.offer.asks() else {
+        let Some(asks) = self.offer.approval_policy() else {
             // If the last run asked for an approval, the configuration required it then.
             let journal =
                 if matches!(journal.approval, ApprovalState::Asked(_)) { CallJournal::default() } else { journal };
@@ -156,7 +156,7 @@ impl<'a> ApprovalCase<'a> {
         let now = unix_milliseconds();
         let waited = Some(Duration::from_millis(now.saturating_sub(journal.began)));
         if now >= journal.until {
-            return self.refuse(WhyUnapproved::Late(self.answer_timeout()), waited);
+            return self.refuse(MissingApprovalReason::TimedOut(self.answer_timeout()), waited);
         }
         let why = match answer.and_then(parse_answer) {
             Some(UserAnswer::Yes) => {
@@ -167,9 +167,9 @@ impl<'a> ApprovalCase<'a> {
                 let journal = CallJournal { approval: ApprovalState::Given, ..CallJournal::default() };
                 return ApprovalRuling::new(ApprovalStep::Enter(journal), "approved", waited);
             }
-            Some(UserAnswer::No) => WhyUnapproved::Declined,
-            Some(UserAnswer::Nothing) => WhyUnapproved::Cancelled,
-            None if rounds >= MAX_ROUNDS => WhyUnapproved::Unanswered(rounds),
+            Some(UserAnswer::No) => MissingApprovalReason::Declined,
+            Some(UserAnswer::Nothing) => MissingApprovalReason::Cancelled,
+            None if rounds >= MAX_ROUNDS => MissingApprovalReason::Unanswered(rounds),
             None => {
                 let (began, until) = (journal.began, journal.until);
                 return self.ask(CallJournal { began, until, ..CallJournal::default() }, rounds, asks);
@@ -181,15 +181,15 @@ impl<'a> ApprovalCase<'a> {
     /// Asks the user again, or for the first time.
     fn ask(&self, journal: CallJournal, rounds: u32, asks: ApprovalPolicy) -> ApprovalRuling {
         if !self.answerable.contains(QuestionKind::Form) {
-            return self.refuse(WhyUnapproved::Impossible, None);
+            return self.refuse(MissingApprovalReason::Unsupported, None);
         }
         let journal = CallJournal { approval: ApprovalState::Asked(rounds + 1), ..journal };
         ApprovalRuling::new(ApprovalStep::Ask(journal, asks), "asked", None)
     }
 
-    fn refuse(&self, why: WhyUnapproved, waited: Option<Duration>) -> ApprovalRuling {
+    fn refuse(&self, why: MissingApprovalReason, waited: Option<Duration>) -> ApprovalRuling {
         let key = format!("tools.{}.approve in {}.toml", self.tool(), self.offer.plugin.id);
-        let failure = CallFailure::Unapproved(MissingApproval { why, key });
+        let failure = CallFailure::Unapproved(MissingApproval { reason: why, key });
         ApprovalRuling::new(ApprovalStep::End(failure), why.as_str(), waited)
     }
 
@@ -199,7 +199,7 @@ impl<'a> ApprovalCase<'a> {
 
     /// Returns the time that the user has to answer.
     fn answer_timeout(&self) -> Duration {
-        self.offer.plugin.environment(self.tool()).limits.ask_time
+        self.offer.plugin.tool_context(self.tool()).limits.ask_time
     }
 }
 

@@ -123,7 +123,7 @@ impl CallAdmission {
         let resources = contents.resources.iter().map(|entry| target_party(TargetKind::Resource, &entry.resource.uri));
         let templates = contents.templates.iter().map(|entry| target_party(TargetKind::Template, &entry.resource.uri));
         let targets = tools.chain(prompts).chain(resources).chain(templates).collect();
-        self.plugin_places(to_permits(plugin.terms.environment.limits.concurrency), targets)
+        self.plugin_places(to_permits(plugin.terms.context.limits.concurrency), targets)
     }
 
     fn plugin_places(&self, calls: u32, targets: Vec<PartyId>) -> PluginPlaces {
@@ -176,7 +176,7 @@ impl CallAdmission {
         ClientPermits {
             name: name.to_owned(),
             is_embedder: false,
-            identity: CallerIdentity::of(name),
+            identity: CallerIdentity::from_name(name),
             records: ByPlugin::default(),
             rate: ArcSwapOption::from_pointee(self.client_rate.load().as_deref().copied().and_then(RateCounter::new)),
             party: self.numbers.fetch_add(1, Ordering::Relaxed),
@@ -238,7 +238,7 @@ impl CallAdmission {
     ) -> Result<CallPermit, CallRejection> {
         if activity.rest.is_suspended() {
             // The end of the suspension is unknown.
-            return Err(CallRejection { reason: RejectionReason::Resting, retry_after: None });
+            return Err(CallRejection { reason: RejectionReason::Suspended, retry_after: None });
         }
         let disabled =
             |retry_after| CallRejection { reason: RejectionReason::Disabled, retry_after: Some(retry_after) };
@@ -322,7 +322,7 @@ impl CallAdmission {
 
     fn busy_rejection(&self, bound: CapacityLimit, most: usize) -> CallRejection {
         let retry_after = self.patience.clamp(Duration::from_millis(100), Duration::from_secs(5));
-        CallRejection { reason: RejectionReason::Busy { bound, most }, retry_after: Some(retry_after) }
+        CallRejection { reason: RejectionReason::Busy { limit: bound, capacity: most }, retry_after: Some(retry_after) }
     }
 }
 
@@ -384,7 +384,7 @@ pub(crate) mod tests {
     fn plugin(concurrency: usize) -> Plugin {
         let limits = Limits { concurrency, ..Limits::DEFAULT };
         let terms =
-            PluginTerms { environment: PluginContext { limits, ..PluginContext::default() }, ..PluginTerms::default() };
+            PluginTerms { context: PluginContext { limits, ..PluginContext::default() }, ..PluginTerms::default() };
         let component = Arc::new(LoadedComponent::without_code(ComponentContents::default()));
         Plugin::new("p".to_owned(), component, Arc::default(), terms)
     }
@@ -410,7 +410,7 @@ pub(crate) mod tests {
             let first = admission.admit(&client, &activity, &record, TOOL, ByteSize::mib(1)).await.unwrap();
             let busy = admission.admit(&client, &activity, &record, TOOL, ByteSize::mib(1)).await.unwrap_err();
             assert_eq!(busy.retry_after, Some(Duration::from_millis(100)));
-            assert!(matches!(busy.reason, RejectionReason::Busy { bound, most: 1 } if bound == full), "{busy:?}");
+            assert!(matches!(busy.reason, RejectionReason::Busy { limit, capacity: 1 } if limit == full), "{busy:?}");
             drop(first);
             admission.admit(&client, &activity, &record, TOOL, ByteSize::mib(1)).await.unwrap();
         }
@@ -431,11 +431,11 @@ pub(crate) mod tests {
         let admit = |memory| admission.admit(&client, &activity, &record, TOOL, memory);
         let first = admit(ByteSize::mib(6)).await.unwrap();
         let busy = admit(ByteSize::mib(5)).await.unwrap_err();
-        assert_eq!(busy.reason, RejectionReason::Busy { bound: CapacityLimit::Memory, most: 10 << 20 });
+        assert_eq!(busy.reason, RejectionReason::Busy { limit: CapacityLimit::Memory, capacity: 10 << 20 });
         let busy = admit(ByteSize::mib(4)).await.unwrap_err();
         assert_eq!(
             busy.reason,
-            RejectionReason::Busy { bound: CapacityLimit::Memory, most: 10 << 20 },
+            RejectionReason::Busy { limit: CapacityLimit::Memory, capacity: 10 << 20 },
             "a quarter is for other plugins"
         );
         let (other, elsewhere) = (plugin(9), admission.new_client("b"));
@@ -453,7 +453,7 @@ pub(crate) mod tests {
         let places = [admission.enter_queue(&client).unwrap(), admission.enter_queue(&client).unwrap()];
         assert_eq!(
             admission.enter_queue(&client).unwrap_err().reason,
-            RejectionReason::Busy { bound: CapacityLimit::Queue, most: 1 }
+            RejectionReason::Busy { limit: CapacityLimit::Queue, capacity: 1 }
         );
         assert!(admission.enter_queue(&admission.new_client("a")).is_ok(), "another client has its own");
         drop(places);

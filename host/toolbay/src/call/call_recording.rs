@@ -10,7 +10,7 @@ use toolbay_catalog::ToolOffer;
 use toolbay_mcp::NamePattern;
 use toolbay_model::{CallError, CallJournal, CallReply, CallUsage, Limit, QuestionKind, QuestionKindSet};
 use toolbay_recording::{
-    CallRecorder, MissingInput, RecordedCall, RecordedOutcome, RecordedQuestions, failed, replied,
+    CallRecorder, MissingInput, RecordedCall, RecordedOutcome, RecordedQuestions, error_result, reply_result,
 };
 use toolbay_sandbox::{ReplayTape, TapedCall};
 use toolbay_secrets::SecretFilter;
@@ -58,7 +58,7 @@ pub(crate) struct RecordingGuard(pub(crate) RecordingSink);
 
 impl Drop for RecordingGuard {
     fn drop(&mut self) {
-        self.0.recorder.end(FLUSH_TIMEOUT);
+        self.0.recorder.finish(FLUSH_TIMEOUT);
     }
 }
 
@@ -82,9 +82,9 @@ impl RecordingSink {
         if self.tools.as_ref().is_some_and(|tools| !tools.iter().any(|pattern| pattern.matches(name))) {
             return None;
         }
-        let mut room = self.recorder.room()?;
-        if !room.take(CALL_OVERHEAD_BYTES) {
-            self.recorder.lose();
+        let mut room = self.recorder.new_reservation()?;
+        if !room.try_reserve(CALL_OVERHEAD_BYTES) {
+            self.recorder.count_lost();
             return None;
         }
         // The call needs its own random bytes: with a fixed seed, calls would share them.
@@ -92,7 +92,7 @@ impl RecordingSink {
         getrandom::fill(&mut seed).ok()?;
         // Contents that are too large are not copied.
         let answers: usize = journal.answers.values().map(String::len).sum();
-        let fits = room.take(arguments.len() + answers);
+        let fits = room.try_reserve(arguments.len() + answers);
         let tape = ReplayTape::record(seed, self.recorder.salt(), room);
         if !fits {
             tape.mark_too_large();
@@ -122,21 +122,21 @@ impl RecordedRun {
         }
         let came = match result {
             Ok(Some(reply)) if taped.reserve(size) => RunOutcome::Reply(reply.clone()),
-            Ok(Some(reply)) => RunOutcome::Outcome(RecordedOutcome::Value(replied(reply)).digest()),
+            Ok(Some(reply)) => RunOutcome::Outcome(RecordedOutcome::Value(reply_result(reply)).into_digest()),
             // A tool is never unknown to its own plugin.
             Ok(None) => return,
-            Err(error) => RunOutcome::Outcome(RecordedOutcome::Value(failed(error))),
+            Err(error) => RunOutcome::Outcome(RecordedOutcome::Value(error_result(error))),
         };
-        let number = recorder.number();
+        let number = recorder.next_number();
         let room = taped.take_reservation().or_else(|| {
             // Contents that did not fit are left out, and so are the arguments.
             of.arguments = String::new();
-            recorder.room().and_then(|mut room| room.take(CALL_OVERHEAD_BYTES).then_some(room))
+            recorder.new_reservation().and_then(|mut room| room.try_reserve(CALL_OVERHEAD_BYTES).then_some(room))
         });
         let make = move || of.into_record(number, taped, came, missing, usage);
         match room {
             Some(room) => recorder.record(room, make),
-            None => recorder.lose(),
+            None => recorder.count_lost(),
         }
     }
 }
@@ -153,13 +153,13 @@ impl RunContext {
     ) -> RecordedCall {
         let Self { offer, at, arguments, journal, answerable, kept } = self;
         let plugin = &offer.plugin;
-        let environment = plugin.environment(&offer.definition.tool.name);
+        let environment = plugin.tool_context(&offer.definition.tool.name);
         let permissions = &environment.permissions;
         let secrets = Arc::clone(taped.secrets());
         let (mut answers, lacks) = taped.into_answers();
         missing.extend(lacks);
         let mut given = [&arguments].into_iter().chain(environment.config.values()).chain(journal.answers.values());
-        answers.redacted |= !secrets.is_empty() && given.any(|text| secrets.are_in(text.as_bytes()));
+        answers.redacted |= !secrets.is_empty() && given.any(|text| secrets.contains_secret(text.as_bytes()));
         let arguments = RawValue::from_string(secrets.redact(&arguments).into_owned()).ok();
         if arguments.is_none() && !missing.contains(&MissingInput::TooLarge) {
             missing.push(MissingInput::Secret);
@@ -175,7 +175,7 @@ impl RunContext {
             at: humantime::format_rfc3339_millis(at).to_string(),
             plugin: plugin.id.clone(),
             plugin_sha256: plugin.digest().map(hex).unwrap_or_default(),
-            grant_sha256: plugin.terms.grant.map(hex),
+            grant_sha256: plugin.terms.grant_digest.map(hex),
             tool: offer.tool.name.clone(),
             name: offer.definition.tool.name.clone(),
             missing,
@@ -191,17 +191,17 @@ impl RunContext {
             asked: RecordedQuestions { kinds, rounds: journal.rounds, answers: redacted(&journal.answers) },
             answers,
             result: match came {
-                RunOutcome::Reply(reply) => RecordedOutcome::Value(replied(&reply)),
+                RunOutcome::Reply(reply) => RecordedOutcome::Value(reply_result(&reply)),
                 RunOutcome::Outcome(outcome) => outcome,
             },
             usage: usage.into(),
         };
-        if is_free_of_secrets(&call, &secrets) { call } else { call.bare(MissingInput::Secret) }
+        if is_free_of_secrets(&call, &secrets) { call } else { call.without_content(MissingInput::Secret) }
     }
 }
 
 /// Returns whether the written record contains no secret. Its parts were redacted separately, so
 /// the whole is checked again.
 fn is_free_of_secrets(call: &RecordedCall, secrets: &SecretFilter) -> bool {
-    secrets.is_empty() || serde_json::to_vec(call).is_ok_and(|text| !secrets.are_in(&text))
+    secrets.is_empty() || serde_json::to_vec(call).is_ok_and(|text| !secrets.contains_secret(&text))
 }

@@ -60,9 +60,9 @@ impl ServerShare {
 /// within the budget of a request.
 async fn existing(service: &CallService, threads: &OffloadShare, uris: Vec<String>) -> Vec<String> {
     let snapshot = service.catalog().snapshot();
-    let mut steps = MatchBudget::new(MatchBudget::QUICK);
+    let mut steps = MatchBudget::new(MatchBudget::MAX_INLINE);
     let found: Result<Vec<bool>, MatchBudgetExhausted> =
-        uris.iter().map(|uri| Ok(snapshot.resource(uri, &mut steps)?.is_some())).collect();
+        uris.iter().map(|uri| Ok(snapshot.find_resource(uri, &mut steps)?.is_some())).collect();
     match found {
         Ok(found) => uris.into_iter().zip(found).filter_map(|(uri, found)| found.then_some(uri)).collect(),
         Err(MatchBudgetExhausted) => service
@@ -76,17 +76,19 @@ async fn existing(service: &CallService, threads: &OffloadShare, uris: Vec<Strin
 /// Returns the `uris` that have a resource. Checks the quick ones first, so that an expensive one
 /// does not prevent them from being found.
 fn existing_uris_blocking(snapshot: &Snapshot, mut uris: Vec<String>) -> Vec<String> {
-    let mut request = MatchBudget::new(MatchBudget::REQUEST);
+    let mut request = MatchBudget::new(MatchBudget::PER_REQUEST);
     let mut expensive = Vec::new();
     uris.retain(|uri| {
-        let found = snapshot.resource(uri, &mut MatchBudget::new(MatchBudget::QUICK));
+        let found = snapshot.find_resource(uri, &mut MatchBudget::new(MatchBudget::MAX_INLINE));
         if found.is_err() {
             expensive.push(uri.clone());
         }
         matches!(found, Ok(Some(_)))
     });
     for uri in expensive {
-        match request.part(MatchBudget::URI, |steps| snapshot.resource(&uri, steps).map(|found| found.is_some())) {
+        match request
+            .with_part(MatchBudget::PER_URI, |steps| snapshot.find_resource(&uri, steps).map(|found| found.is_some()))
+        {
             Ok(true) => uris.push(uri),
             Ok(false) => {}
             Err(MatchBudgetExhausted) => tracing::debug!("{TOO_EXPENSIVE_MESSAGE}"),

@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use toolbay_catalog::{Grant, read_grant};
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 
 use self::proposal::{PermissionLines, render_proposal};
 
@@ -100,12 +100,16 @@ impl LearnerShared {
     /// written.
     fn write_all(&self) {
         while let Some((plugin, lines)) = self.next_unwritten() {
-            let name = line(&format!("{plugin}.toml{PROPOSAL_SUFFIX}"), MAX_REASON_BYTES);
+            let name = clean_line(&format!("{plugin}.toml{PROPOSAL_SUFFIX}"), MAX_REASON_BYTES);
             match write_proposal(&self.folder, &plugin, &lines) {
                 Ok(true) => tracing::info!(plugin, "wrote a proposed grant: {name}; to accept it, rename it"),
                 Ok(false) => {}
                 Err(why) => {
-                    tracing::warn!(plugin, "cannot write the proposed grant {name}: {}", line(&why, MAX_REASON_BYTES));
+                    tracing::warn!(
+                        plugin,
+                        "cannot write the proposed grant {name}: {}",
+                        clean_line(&why, MAX_REASON_BYTES)
+                    );
                 }
             }
         }
@@ -132,7 +136,7 @@ impl LearnerShared {
 /// Returns whether the current grant lacks anything.
 fn write_proposal(folder: &Path, plugin: &str, lines: &PermissionLines) -> Result<bool, String> {
     let name = format!("{plugin}.toml");
-    let current = read_grant(folder, plugin).map_err(|error| error.why().to_owned())?.unwrap_or_default();
+    let current = read_grant(folder, plugin).map_err(|error| error.reason().to_owned())?.unwrap_or_default();
     let Some(text) = render_proposal(&name, &current, lines)? else { return Ok(false) };
     // An invalid grant must not be written as a proposal.
     Grant::parse(&name, &text, folder)?;

@@ -25,7 +25,7 @@ struct CurrentDigests {
 impl ViewDigests {
     /// Returns the digests of the lists of `snapshot`, as visible with these rights.
     pub(crate) fn digests(&self, snapshot: &Snapshot, rights: &CallerRights) -> CallerView {
-        let listing = snapshot.listing;
+        let listing = snapshot.list_generation;
         let known = {
             let current = self.lock_current();
             current.views.get(rights).copied().filter(|_| current.listing == listing)
@@ -69,7 +69,8 @@ mod tests {
     #[test]
     fn a_digest_is_of_its_list_and_not_of_another() {
         let views = ViewDigests::default();
-        let of = |listing| views.digests(&Snapshot { listing, ..Snapshot::default() }, &CallerRights::All);
+        let of =
+            |listing| views.digests(&Snapshot { list_generation: listing, ..Snapshot::default() }, &CallerRights::All);
         // A digest that is only returned if it was cached.
         let wrong = CallerView { listing: 7, tools: 1, prompts: 2, resources: 3 };
         views.store(&CallerRights::All, wrong);
@@ -86,7 +87,7 @@ mod tests {
         assert_eq!(of(8), right(8));
         for n in 0..10 * MAX_CACHED_RIGHTS {
             let pattern = format!("tool-{n}").try_into().unwrap();
-            views.digests(&Snapshot { listing: 8, ..Snapshot::default() }, &CallerRights::Only(vec![pattern]));
+            views.digests(&Snapshot { list_generation: 8, ..Snapshot::default() }, &CallerRights::Only(vec![pattern]));
         }
         assert!(views.lock_current().views.len() <= MAX_CACHED_RIGHTS);
     }

@@ -85,7 +85,7 @@ impl OffloadPool {
         work: impl FnOnce(&Interrupt) -> T + Send + 'static,
     ) -> Result<T, TooLate> {
         let threads = timeout_at(deadline.into(), self.acquire_thread(share)).await.ok().flatten().ok_or(TooLate)?;
-        let interrupt = Interrupt::at(deadline);
+        let interrupt = Interrupt::with_deadline(deadline);
         let _raised = RaisedWhenDropped(interrupt.clone());
         let held = (threads, Arc::clone(permit));
         let job = self.runtime.spawn_blocking(move || {

@@ -18,12 +18,12 @@ use toolbay_console::{ApprovalNote, ApprovalOutcome, DenialNote, ServerActivity}
 use toolbay_mcp::{
     ClientCall, PageCache, ProtocolOptions, RequestStates, ResourceUpdates, TaskTable, TrafficSource, TransportTraffic,
 };
-use toolbay_model::text::{duration, line};
+use toolbay_model::text::{clean_line, format_duration};
 use toolbay_model::{
-    ArgumentCheck, AskedAbout, CallError, CallFailure, CallJournal, CallObserver, CallReply, CallRequest, CallResult,
-    CallerIdentity, CompletionReference, CompletionRequest, Digest, ErrorKind, HttpExchange, Interrupt, Limit, Limits,
-    LogLevel, ProgressUpdate, Question, QuestionKind, QuestionKindSet, QuestionRound, ResourceItem, SchemaViolation,
-    TargetKind, ToolOutput, TraceContext, UseKind,
+    ArgumentCheck, CallError, CallFailure, CallJournal, CallObserver, CallReply, CallRequest, CallResult,
+    CallerIdentity, CompletionReference, CompletionRequest, DenialKind, Digest, ErrorKind, HttpExchange, Interrupt,
+    Limit, Limits, LogLevel, ProgressUpdate, Question, QuestionKind, QuestionKindSet, QuestionRound, QuestionSubject,
+    ResourceItem, SchemaViolation, TargetKind, ToolOutput, TraceContext,
 };
 use toolbay_otel::Telemetry;
 use toolbay_sandbox::{CallContext, FinishedCall, PluginRequest, Sandbox, UncheckedReply};
@@ -362,8 +362,9 @@ impl CallService {
             // Neither the answer nor its timing reveals whether the target exists.
             return unknown(&call.request);
         }
-        let quick =
-            |snapshot: &Snapshot| CallTarget::find(snapshot, &call.request, &mut MatchBudget::new(MatchBudget::QUICK));
+        let quick = |snapshot: &Snapshot| {
+            CallTarget::find(snapshot, &call.request, &mut MatchBudget::new(MatchBudget::MAX_INLINE))
+        };
         let ready = |snapshot: &Snapshot| snapshot.complete || matches!(quick(snapshot), Ok(Some(_)));
         let snapshot = self.wait_for_snapshot(FIRST_CALL_TIMEOUT, ready).await;
         let target = match quick(&snapshot) {
@@ -425,7 +426,8 @@ impl CallService {
             None
         };
         let plain = target.static_answer(&call.request);
-        let lenient = self.inner.arguments.of([call.arguments, plugin.terms.arguments]) == ArgumentCheck::Lenient;
+        let lenient = self.inner.arguments.with_overrides([call.arguments, plugin.terms.argument_check])
+            == ArgumentCheck::Lenient;
         let checked = work.check_request(&target, call.request, recorder, lenient).await;
         let Ok(CheckedRequest { request, violations, record: of_arguments, converted }) = checked else {
             let error = with_tool_of_limit(CallError::limit(Limit::Deadline(work.timeout)), plugin, name);
@@ -469,7 +471,7 @@ impl CallService {
                 usage: None,
             };
         }
-        let Some(callable) = &plugin.component.callable else {
+        let Some(callable) = &plugin.component.code else {
             return failed(CallFailure::Call(CallError::Internal("the plugin has no code".to_owned())));
         };
         let case = ApprovalCase::for_target(
@@ -570,8 +572,8 @@ impl CallService {
 
     /// Records a call that ended while it waited for a person's approval: its client cancelled it
     /// or disconnected.
-    pub(crate) fn record_withdrawn(&self, caller: &str, asked: &AskedAbout, began: SystemTime) {
-        let AskedAbout { plugin, tool, arguments } = asked;
+    pub(crate) fn record_withdrawn(&self, caller: &str, asked: &QuestionSubject, began: SystemTime) {
+        let QuestionSubject { plugin, tool, arguments } = asked;
         let word = ErrorKind::Cancelled.as_str();
         tracing::info!(plugin, tool, caller, "approval: {word}");
         let snapshot = self.catalog().snapshot();
@@ -591,15 +593,15 @@ impl CallService {
         }
         let Some(watch) = self.watch() else { return };
         ConsoleSink::start(watch, caller, tool, false).set_plugin(plugin);
-        watch.approval(ApprovalNote {
+        watch.record_approval(ApprovalNote {
             at: SystemTime::now(),
             caller: caller.to_owned(),
             plugin: plugin.clone(),
             tool: tool.clone(),
-            word,
+            status: word,
             by: None,
             arguments: Some(*arguments),
-            time: Duration::ZERO,
+            time_limit: Duration::ZERO,
         });
     }
 
@@ -609,7 +611,7 @@ impl CallService {
         let snapshot = self.catalog().snapshot();
         match snapshot.tools.get(tool).map(|offer| &offer.plugin) {
             Some(now) if now.id == plugin && asked.is_none_or(|asked| asked == edition_digest(now)) => {
-                if self.activity(now).rest.is_suspended() { ApprovalOutcome::Resting } else { ApprovalOutcome::Done }
+                if self.activity(now).rest.is_suspended() { ApprovalOutcome::Suspended } else { ApprovalOutcome::Done }
             }
             _ => ApprovalOutcome::Outdated,
         }
@@ -677,7 +679,7 @@ impl CallService {
             watch,
             tracer,
             denials,
-            steps: Mutex::new(MatchBudget::new(MatchBudget::URI)),
+            steps: Mutex::new(MatchBudget::new(MatchBudget::PER_URI)),
         })
     }
 
@@ -693,7 +695,7 @@ impl CallService {
         if record.breaker.record_outcome(crashed, self.inner.breaker) {
             let BreakerRules { crashes, rest } = self.inner.breaker;
             activity.rest.record_disabled(caller, rest);
-            let rest = duration(rest);
+            let rest = format_duration(rest);
             tracing::warn!(
                 plugin,
                 caller,
@@ -732,7 +734,7 @@ impl CallService {
             tracing::debug!(plugin, tool, wall_ms, fuel, memory, stages = course.log_summary(), "call succeeded");
             return;
         };
-        let said = line(&error.to_string(), MAX_LOGGED_BYTES);
+        let said = clean_line(&error.to_string(), MAX_LOGGED_BYTES);
         match error {
             CallError::Limit { .. } => tracing::warn!(plugin, tool, wall_ms, "call stopped: {said}"),
             CallError::Trap { .. } => {
@@ -775,7 +777,7 @@ impl CallService {
     ) -> Option<CallTarget> {
         let uri = request.target().to_owned();
         let compare = move || {
-            let found = snapshot.resource(&uri, &mut MatchBudget::new(MatchBudget::URI));
+            let found = snapshot.find_resource(&uri, &mut MatchBudget::new(MatchBudget::PER_URI));
             found
                 .unwrap_or_else(|MatchBudgetExhausted| {
                     tracing::debug!("{TOO_EXPENSIVE_MESSAGE}");
@@ -801,7 +803,7 @@ impl CallService {
     pub(crate) async fn wait_until_complete(&self) {
         let snapshot = self.wait_for_snapshot(self.inner.first_list, |snapshot| snapshot.complete).await;
         if !snapshot.complete {
-            let wait = duration(self.inner.first_list);
+            let wait = format_duration(self.inner.first_list);
             let loading = snapshot.plugins.values().filter(|report| report.is_loading()).count();
             tracing::warn!(
                 loading,
@@ -852,11 +854,11 @@ fn apply_view_grant(target: &CallTarget, mut reply: CallReply, observer: &dyn Ca
         remove_view_links(output);
     }
     let (CallTarget::Resource(offer), CallReply::Resource(items)) = (target, &mut reply) else { return reply };
-    let grant = &offer.plugin.terms.environment.permissions.ui;
+    let grant = &offer.plugin.terms.context.permissions.ui;
     for ResourceItem { resource, meta } in items {
-        for denied in offer.entry.limit(&resource.uri, meta, grant) {
-            let what = format!("The view {} may not have {denied}.", line(&resource.uri, MAX_LOGGED_BYTES));
-            observer.denied(UseKind::View, &what, Some(&denied.remedy()));
+        for denied in offer.entry.limit_meta(&resource.uri, meta, grant) {
+            let what = format!("The view {} may not have {denied}.", clean_line(&resource.uri, MAX_LOGGED_BYTES));
+            observer.denied(DenialKind::View, &what, Some(&denied.remedy()));
         }
         if resource.mime_type.is_none() {
             resource.mime_type.clone_from(&offer.resource().mime_type);
@@ -1037,12 +1039,12 @@ impl HostWork<'_> {
         // Serialized again: the guest reads exactly what was validated, even if keys were
         // duplicated.
         let input = &offer.definition.input;
-        let glance = input.glance(&arguments).and_then(|violations| {
+        let glance = input.quick_violations(&arguments).and_then(|violations| {
             // Arguments that match are never changed.
             let meant =
                 if lenient && !violations.is_empty() { ConvertedArguments::convert(input, &arguments) } else { None };
             let (violations, converted) = match meant {
-                Some(ConvertedArguments { value, converted }) if input.glance(&value)?.is_empty() => {
+                Some(ConvertedArguments { value, converted }) if input.quick_violations(&value)?.is_empty() => {
                     arguments = value;
                     (Vec::new(), converted)
                 }
@@ -1119,7 +1121,7 @@ impl HostWork<'_> {
             ApprovalStep::Ask(mut journal, asks) => {
                 let (plugin, tool) = (&case.offer.plugin.id, &case.offer.tool.name);
                 let (plugin, tool) = (plugin.clone(), tool.clone());
-                journal.asked_about = digest.map(|arguments| Box::new(AskedAbout { plugin, tool, arguments }));
+                journal.subject = digest.map(|arguments| Box::new(QuestionSubject { plugin, tool, arguments }));
                 let counts = ApprovalValidity::from_policy(asks, case.scope);
                 match self.approval_question(case.offer, arguments, client.identity.as_ref(), counts).await {
                     Ok(question) => Err(Ok(CallReply::Questions(QuestionRound { questions: vec![question], journal }))),
@@ -1137,15 +1139,15 @@ impl HostWork<'_> {
                 line.record_approval(decision).await;
             }
             if let Some(watch) = watch {
-                watch.approval(ApprovalNote {
+                watch.record_approval(ApprovalNote {
                     at: SystemTime::now(),
                     caller: caller.clone(),
                     plugin: plugin.clone(),
                     tool: tool.clone(),
-                    word,
+                    status: word,
                     by,
                     arguments: digest,
-                    time: case.offer.plugin.environment(&case.offer.definition.tool.name).limits.ask_time,
+                    time_limit: case.offer.plugin.tool_context(&case.offer.definition.tool.name).limits.ask_time,
                 });
             }
         }
@@ -1181,15 +1183,15 @@ impl HostWork<'_> {
         counts: ApprovalValidity,
     ) -> Result<Question, CallError> {
         let late = || CallError::limit(Limit::Deadline(self.timeout));
-        let vault = &offer.plugin.environment(&offer.definition.tool.name).secrets;
+        let vault = &offer.plugin.tool_context(&offer.definition.tool.name).secrets;
         // A secret can be in a file, and a file system can hang.
         let opened = timeout_at(self.deadline.into(), vault.open(caller)).await.map_err(|_| late())?;
         let opened = opened.map_err(CallError::Internal)?;
         if arguments.len() <= MAX_INLINE_BYTES {
-            return Ok(ruling::approval_question(offer, arguments, &opened.secrets, counts));
+            return Ok(ruling::approval_question(offer, arguments, &opened.filter, counts));
         }
         let (offer, arguments) = (Arc::clone(offer), arguments.to_owned());
-        let ask = move |_: &Interrupt| ruling::approval_question(&offer, &arguments, &opened.secrets, counts);
+        let ask = move |_: &Interrupt| ruling::approval_question(&offer, &arguments, &opened.filter, counts);
         self.offload.run(self.threads, &self.permit, self.deadline, ask).await.map_err(|TooLate| late())
     }
 
@@ -1207,7 +1209,9 @@ impl HostWork<'_> {
         };
         let most = target.environment().limits.output;
         let read = self.offload.run(self.threads, &self.permit, self.deadline, move |_| match file {
-            PlainTarget::Prompt(prompt) => prompt.fill(&arguments, most).map(|output| Some(CallReply::Prompt(output))),
+            PlainTarget::Prompt(prompt) => {
+                prompt.render(&arguments, most).map(|output| Some(CallReply::Prompt(output)))
+            }
             PlainTarget::Resource(file) => Ok(file.read(most)?.map(|item| CallReply::Resource(vec![item]))),
             PlainTarget::Nothing => Ok(Some(CallReply::Completion(empty_completions()))),
         });
@@ -1300,11 +1304,11 @@ impl HostWork<'_> {
         let kept = self.room.kept;
         let limits = &target.environment().limits;
         let reply = if returned.size() <= MAX_INLINE_BYTES {
-            let reply = returned.check(limits, kept, &Interrupt::at(self.deadline))?;
+            let reply = returned.check(limits, kept, &Interrupt::with_deadline(self.deadline))?;
             match pair_with_schema(target.output_schema(), reply.as_ref())? {
                 None => return Ok(reply),
                 Some((schema, structured)) => {
-                    if let Some(violations) = schema.glance(structured) {
+                    if let Some(violations) = schema.quick_violations(structured) {
                         return reject_violations(reply, &violations);
                     }
                 }
@@ -1372,7 +1376,7 @@ fn unknown_target(request: &ReadyRequest, target: &CallTarget) -> CallFailure {
 fn edition_digest(plugin: &Plugin) -> Digest {
     let mut hash = Sha256::new();
     hash.update(plugin.component.digest.bytes());
-    if let Some(grant) = &plugin.terms.grant {
+    if let Some(grant) = &plugin.terms.grant_digest {
         hash.update(grant.bytes());
     }
     Digest::new(hash.finalize().into())
@@ -1409,7 +1413,7 @@ impl CallObserver for LogObserver {
         self.inner.progress(progress);
     }
 
-    fn denied(&self, kind: UseKind, what: &str, lines: Option<&str>) {
+    fn denied(&self, kind: DenialKind, what: &str, lines: Option<&str>) {
         if let Some(metrics) = &self.metrics {
             metrics.count_denial(kind);
         }
@@ -1425,7 +1429,7 @@ impl CallObserver for LogObserver {
             denials.record_denial(what, lines);
         }
         if let Some(watch) = &self.watch {
-            watch.denied(DenialNote {
+            watch.record_denial(DenialNote {
                 at: SystemTime::now(),
                 plugin: plugin.clone(),
                 tool: tool.to_owned(),
@@ -1440,18 +1444,18 @@ impl CallObserver for LogObserver {
         // A plugin may only report changes of its own resources.
         let is_own = {
             let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
-            self.target.plugin().reads(uri, &mut steps)
+            self.target.plugin().offers_resource(uri, &mut steps)
         };
         if is_own {
             self.inner.resource_updated(uri);
         }
     }
 
-    fn span(&self, call: &TraceContext) -> Option<TraceContext> {
+    fn start_http_span(&self, call: &TraceContext) -> Option<TraceContext> {
         self.tracer.as_ref()?.begin_request(call)
     }
 
-    fn exchanged(&self, exchange: HttpExchange) {
+    fn http_exchange_ended(&self, exchange: HttpExchange) {
         if let Some(tracer) = &self.tracer {
             tracer.export_exchange(exchange);
         }

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use toolbay_audit::{PartReport, PublicKey, VerifyFinding, VerifyReport, verify};
 use toolbay_model::Digest;
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 
 use self::show::Filter;
 use super::common::{Listen, Settings};
@@ -97,7 +97,7 @@ pub(super) fn run(audit: Audit) -> anyhow::Result<ExitCode> {
 
 fn report_json(report: &VerifyReport) -> serde_json::Value {
     let list = |findings: &[VerifyFinding]| {
-        let one = |VerifyFinding { place, what }: &VerifyFinding| match place {
+        let one = |VerifyFinding { location: place, description: what }: &VerifyFinding| match place {
             Some((file, line)) => json!({"file": file, "line": line, "what": what}),
             None => json!({"what": what}),
         };
@@ -106,7 +106,7 @@ fn report_json(report: &VerifyReport) -> serde_json::Value {
     json!({
         "intact": report.is_intact(),
         "findings": list(&report.findings),
-        "more_findings": report.more,
+        "more_findings": report.omitted,
         "notices": list(&report.notices),
         "files": report.files,
         "lines": report.lines,
@@ -125,13 +125,13 @@ fn part_json(part: &PartReport) -> serde_json::Value {
 fn report_text(report: &VerifyReport) -> String {
     let mut out = Vec::new();
     for finding in &report.findings {
-        out.push(format!("! {}", line(&finding.to_string(), MAX_LINE_BYTES)));
+        out.push(format!("! {}", clean_line(&finding.to_string(), MAX_LINE_BYTES)));
     }
-    if report.more > 0 {
-        out.push(format!("! and {} more", report.more));
+    if report.omitted > 0 {
+        out.push(format!("! and {} more", report.omitted));
     }
     for notice in &report.notices {
-        out.push(format!("  {}", line(&notice.to_string(), MAX_LINE_BYTES)));
+        out.push(format!("  {}", clean_line(&notice.to_string(), MAX_LINE_BYTES)));
     }
     let count = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     let (lines, files) = (count(report.lines, "line"), count(report.files as u64, "file"));

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use serde_json::{Map, Value};
 use toolbay_catalog::{PluginFileStatus, Snapshot};
-use toolbay_model::text::{duration, line, thousands};
+use toolbay_model::text::{clean_line, format_duration, format_thousands};
 use toolbay_model::{CallUsage, Limits};
 use toolbay_settings::toml_file::nearest;
 
@@ -68,13 +68,13 @@ pub(super) fn run(
         // The result does not contain these: why the use of an import was denied, and warnings
         // about the plugin.
         for problem in snapshot.plugins.get(&offer.plugin.id).into_iter().flat_map(|report| &report.problems) {
-            complain(&format!("plugin {:?}: {}", offer.plugin.id, line(problem, MAX_PROBLEM_BYTES)));
+            complain(&format!("plugin {:?}: {}", offer.plugin.id, clean_line(problem, MAX_PROBLEM_BYTES)));
         }
-        let limits = offer.plugin.environment(&offer.definition.tool.name).limits.clone();
-        if show.task && offer.asks().is_some() {
+        let limits = offer.plugin.tool_context(&offer.definition.tool.name).limits.clone();
+        if show.task && offer.approval_policy().is_some() {
             bail!("a person must allow calls of {tool:?} (approve), which --task cannot ask: call it without --task");
         }
-        if offer.asks().is_some() && !yes && !confirm::is_possible() {
+        if offer.approval_policy().is_some() && !yes && !confirm::is_possible() {
             bail!(
                 "the grant of {:?} wants a person to allow calls of {tool:?} (approve): call it from a terminal, or add --yes",
                 offer.plugin.id
@@ -125,7 +125,7 @@ fn unknown_tool_message(tool: &str, snapshot: &Snapshot) -> String {
     let mut problems = broken.flat_map(|(id, report)| report.problems.iter().map(move |problem| (id, report, problem)));
     for (id, report, problem) in problems.by_ref().take(MAX_PROBLEMS) {
         let refused = if report.status == PluginFileStatus::Refused { " was refused" } else { "" };
-        let _ = write!(said, "\n  plugin {id:?}{refused}: {}", line(problem, MAX_PROBLEM_BYTES));
+        let _ = write!(said, "\n  plugin {id:?}{refused}: {}", clean_line(problem, MAX_PROBLEM_BYTES));
     }
     let more = problems.count();
     if more > 0 {
@@ -150,8 +150,8 @@ fn read_arguments(arguments: &str) -> anyhow::Result<Map<String, Value>> {
 /// Prints the resource usage next to the limits.
 fn print_usage(used: CallUsage, limits: &Limits) {
     let bytes = |n: u64| bytesize::ByteSize::b(n).display().iec().to_string();
-    let timeout = duration(limits.timeout);
-    complain(&format!("fuel    {} of {} (limits.fuel)", thousands(used.fuel), thousands(limits.fuel)));
+    let timeout = format_duration(limits.timeout);
+    complain(&format!("fuel    {} of {} (limits.fuel)", format_thousands(used.fuel), format_thousands(limits.fuel)));
     complain(&format!("time    {:.1} ms of {timeout} (limits.timeout)", used.wall.as_secs_f64() * 1000.0));
     complain(&format!("memory  {} of {} (limits.memory)", bytes(used.memory), bytes(limits.memory.as_u64())));
 }

@@ -15,7 +15,7 @@ use toolbay_catalog::{
 };
 use toolbay_mcp::{prompt_json, resource_json, template_json};
 use toolbay_model::Digest;
-use toolbay_model::text::{clean, escaped, line};
+use toolbay_model::text::{clean, clean_line, escape_json};
 use toolbay_sandbox::{PluginSummary, Sandbox};
 
 use super::common::{Common, Listen, Settings, block_on};
@@ -25,7 +25,7 @@ use super::plugin_file::{
 };
 use crate::config::Config;
 
-/// Facts that `check` prints about a file.
+/// Facts that `validate` prints about a file.
 struct CheckFindings {
     digest: Digest,
     size: u64,
@@ -86,7 +86,7 @@ pub(super) fn run(settings: &Settings, path: &Path, as_json: bool) -> anyhow::Re
 
 async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
     let name = printable_path(file);
-    let unusable = |why: &str| anyhow::anyhow!("{} is not a valid plugin: {}", name, line(why, MAX_REASON_BYTES));
+    let unusable = |why: &str| anyhow::anyhow!("{} is not a valid plugin: {}", name, clean_line(why, MAX_REASON_BYTES));
     let source = read_plugin_source(file, config.server.component.as_u64())?;
     let (size, digest) = (source.file.len() as u64, source.digest());
     let sandbox = Sandbox::new(config.sandbox()?)?;
@@ -95,9 +95,9 @@ async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
     let LoadedPlugin { prepared, description, about, compile_ms } = load_plugin(&sandbox, source, rules, &name).await?;
     let mut remarks = description.remarks.clone();
     remarks.extend(undescribed_remark(&prepared.undocumented_tools(&description), file));
-    let contents = ComponentContents::check(description).map_err(|why| unusable(&why))?;
+    let contents = ComponentContents::validate(description).map_err(|why| unusable(&why))?;
     remarks.extend(contents.view_remarks());
-    remarks.extend(contents.notes());
+    remarks.extend(contents.compatibility_notes());
     if !prepared.has_files() {
         remarks.push(NO_FILES_REMARK.to_owned());
     }
@@ -127,13 +127,13 @@ async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
 /// Returns a remark on how to describe tools that are plain functions, if they have no
 /// descriptions.
 fn undescribed_remark(tools: &[String], file: &Path) -> Option<String> {
-    let first = line(tools.first()?, MAX_REASON_BYTES);
+    let first = clean_line(tools.first()?, MAX_REASON_BYTES);
     let more = if tools.len() > 1 { format!(" and {} more", tools.len() - 1) } else { String::new() };
     let wit = file.with_extension("wit");
     let wit = wit.file_name().unwrap_or_default().to_string_lossy();
     Some(format!(
         "nothing says what {first}{more} does; put the WIT of its functions, with comments, beside it as {}",
-        line(&wit, MAX_REASON_BYTES)
+        clean_line(&wit, MAX_REASON_BYTES)
     ))
 }
 
@@ -161,7 +161,7 @@ fn summarize_grant(
     let (Some(folder), Some(id)) = (file.parent(), file.file_stem().and_then(|stem| stem.to_str())) else {
         return Ok(GrantSummary::default());
     };
-    let grant = match read_grant(folder, id).map_err(|error| error.why().to_owned())? {
+    let grant = match read_grant(folder, id).map_err(|error| error.reason().to_owned())? {
         Some(text) => Grant::parse(&format!("{id}.toml"), &text, folder)?,
         None => Grant::default(),
     };
@@ -170,9 +170,9 @@ fn summarize_grant(
     let asks = |definition: &ValidDefinition| {
         // A command has no tool name. The file name takes its place.
         let name = if command { own.clone() } else { definition.tool.name.clone() };
-        let shown = grant.tools.get(&name).map(|tool| definition.shown_as(&tool.shown()));
+        let shown = grant.tools.get(&name).map(|tool| definition.with_override(&tool.to_override()));
         let annotations = shown.as_ref().unwrap_or(definition).tool.annotations;
-        Some((definition.tool.name.clone(), approvals.of(&name).of(annotations)?))
+        Some((definition.tool.name.clone(), approvals.setting_for(&name).policy_for(annotations)?))
     };
     let name = |definition: &ValidDefinition| grant.full_name(if command { &own } else { &definition.tool.name });
     Ok(GrantSummary {
@@ -195,10 +195,10 @@ fn findings_text(name: &str, findings: &CheckFindings) -> String {
     let about = &findings.about;
     let mut out = String::new();
     let size = ByteSize::b(findings.size).display().iec();
-    let _ = writeln!(out, "{}  {size}  sha256 {}", line(name, MAX_REASON_BYTES), findings.digest);
+    let _ = writeln!(out, "{}  {size}  sha256 {}", clean_line(name, MAX_REASON_BYTES), findings.digest);
     let _ = writeln!(out, "    {}; {}", about.kind, findings.form);
     if !about.made_with.is_empty() {
-        let _ = writeln!(out, "    made with {}", line(&about.made_with.join(", "), MAX_REASON_BYTES));
+        let _ = writeln!(out, "    made with {}", clean_line(&about.made_with.join(", "), MAX_REASON_BYTES));
     }
     if !about.uses.is_empty() {
         let _ = writeln!(out, "    uses {}", about.uses.join(" and "));
@@ -213,7 +213,7 @@ fn findings_text(name: &str, findings: &CheckFindings) -> String {
         let _ = writeln!(out, "    {memory} of memory when a call begins (limits.memory: {limit})");
     }
     for remark in &findings.remarks {
-        let _ = writeln!(out, "    ! {}", line(remark, MAX_REASON_BYTES));
+        let _ = writeln!(out, "    ! {}", clean_line(remark, MAX_REASON_BYTES));
     }
     let _ = writeln!(out, "\nImports:");
     let needs = import_uses(about);
@@ -223,9 +223,9 @@ fn findings_text(name: &str, findings: &CheckFindings) -> String {
     if needs.is_empty() {
         let _ = writeln!(out, "    none: it needs nothing, and can use only its own memory");
     }
-    match grant::render(&about.imports, &findings.contents.views()) {
+    match grant::render(&about.imports, &findings.contents.requested_view_access()) {
         Some(template) => {
-            let _ = writeln!(out, "\nGrant, to copy into {}:", line(&grant::file_name(name), MAX_REASON_BYTES));
+            let _ = writeln!(out, "\nGrant, to copy into {}:", clean_line(&grant::file_name(name), MAX_REASON_BYTES));
             for words in template.lines() {
                 let _ = writeln!(out, "    {words}");
             }
@@ -257,9 +257,9 @@ fn write_offers(out: &mut String, contents: &ComponentContents, asks: &BTreeMap<
         if let Some(asks) = asks.get(&tool.tool.name) {
             let _ = writeln!(out, "        asks    a person must allow it, {asks}");
         }
-        let _ = writeln!(out, "        input   {}", escaped(&tool.input.value().to_string()));
+        let _ = writeln!(out, "        input   {}", escape_json(&tool.input.value().to_string()));
         if let Some(output) = &tool.output {
-            let _ = writeln!(out, "        output  {}", escaped(&output.value().to_string()));
+            let _ = writeln!(out, "        output  {}", escape_json(&output.value().to_string()));
         }
     }
     if !prompts.is_empty() {
@@ -281,9 +281,9 @@ fn write_offers(out: &mut String, contents: &ComponentContents, asks: &BTreeMap<
             let media = resource
                 .mime_type
                 .as_deref()
-                .map(|media| format!("  {}", line(media, MAX_REASON_BYTES)))
+                .map(|media| format!("  {}", clean_line(media, MAX_REASON_BYTES)))
                 .unwrap_or_default();
-            let _ = writeln!(out, "    {}{media}", line(&resource.uri, MAX_REASON_BYTES));
+            let _ = writeln!(out, "    {}{media}", clean_line(&resource.uri, MAX_REASON_BYTES));
             write_description(out, resource.description.as_deref());
         }
     }
@@ -325,7 +325,7 @@ fn findings_json(findings: &CheckFindings) -> Value {
         "imports": about.imports,
         "exports": about.exports,
         "canUse": import_uses(about),
-        "grant": grant::render(&about.imports, &findings.contents.views()),
+        "grant": grant::render(&about.imports, &findings.contents.requested_view_access()),
         "remarks": findings.remarks,
         "tools": tools.iter().map(|checked| tool(checked)).collect::<Vec<_>>(),
         "prompts": prompts.iter().map(|entry| prompt_json(&entry.prompt)).collect::<Vec<_>>(),

@@ -103,6 +103,7 @@ impl Common {
     pub(super) fn flags(&self, listen: &Listen) -> Flags {
         Flags {
             config: self.settings.config.clone(),
+            requires_config: false,
             no_config: self.settings.no_config,
             plugins: self.plugins.clone(),
             log: self.settings.log.clone(),

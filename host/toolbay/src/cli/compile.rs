@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use toolbay_catalog::PluginFileStatus;
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 
 use super::common::{Common, Listen, block_on};
 use super::load_progress::wait_until_loaded;
@@ -29,25 +29,25 @@ pub(super) fn run(common: &Common) -> anyhow::Result<ExitCode> {
         let mut code = ExitCode::SUCCESS;
         for (id, report) in &snapshot.plugins {
             if report.status == PluginFileStatus::Ready && report.digest.is_none() {
-                print(&format!("{}  has nothing to compile\n", line(id, MAX_NAME_BYTES)));
+                print(&format!("{}  has nothing to compile\n", clean_line(id, MAX_NAME_BYTES)));
                 for problem in &report.problems {
-                    complain(&format!("{}: {}", line(id, MAX_NAME_BYTES), line(problem, MAX_REASON_BYTES)));
+                    complain(&format!("{}: {}", clean_line(id, MAX_NAME_BYTES), clean_line(problem, MAX_REASON_BYTES)));
                 }
                 continue;
             }
             if report.status != PluginFileStatus::Ready {
                 complain(&format!(
                     "{}: {}",
-                    line(id, MAX_NAME_BYTES),
-                    line(&report.problems.join("; "), MAX_REASON_BYTES)
+                    clean_line(id, MAX_NAME_BYTES),
+                    clean_line(&report.problems.join("; "), MAX_REASON_BYTES)
                 ));
             } else if report.digest.as_deref().is_some_and(|digest| sandbox.is_cached(digest)) {
-                print(&format!("{}  compiled\n", line(id, MAX_NAME_BYTES)));
+                print(&format!("{}  compiled\n", clean_line(id, MAX_NAME_BYTES)));
                 continue;
             } else {
                 complain(&format!(
                     "{}: compiled, but not in the compile cache: check free disk space and compile.store_size",
-                    line(id, MAX_NAME_BYTES)
+                    clean_line(id, MAX_NAME_BYTES)
                 ));
             }
             code = ExitCode::FAILURE;

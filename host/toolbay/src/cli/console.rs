@@ -8,8 +8,8 @@ use anyhow::{Context as _, bail};
 use futures_util::future::join_all;
 use humantime::format_duration;
 use tokio::net::TcpListener;
-use toolbay_console::{PATH, about, forward, login};
-use toolbay_model::text::line;
+use toolbay_console::{PATH, describe_server, forward, request_login};
+use toolbay_model::text::clean_line;
 
 use super::common::block_on;
 use super::output::{note, print};
@@ -38,7 +38,7 @@ pub(super) fn run(pid: Option<u32>) -> anyhow::Result<ExitCode> {
         let FoundServer { found: ServerSocket { pid, path, .. }, folder } = server;
         let listener = TcpListener::bind("127.0.0.1:0").await.context("failed to listen on 127.0.0.1")?;
         let address = listener.local_addr().context("failed to read the listener's address")?;
-        let mut login = login(&path).await.with_context(|| format!("the server {pid} gives no token"))?;
+        let mut login = request_login(&path).await.with_context(|| format!("the server {pid} gives no token"))?;
         print(&format!(
             "the console of the server {pid} ({folder}) opens once at http://{address}{PATH}/login#{}\n",
             login.token
@@ -48,7 +48,7 @@ pub(super) fn run(pid: Option<u32>) -> anyhow::Result<ExitCode> {
             () = signals.shutdown.cancelled() => {}
             // The terminal was closed.
             () = signals.reload.notified() => {}
-            () = login.ended() => note(&format!("the server {pid} has ended")),
+            () = login.wait_for_server_end() => note(&format!("the server {pid} has ended")),
             () = forward(listener, &path) => {}
         }
         Ok(ExitCode::SUCCESS)
@@ -58,7 +58,7 @@ pub(super) fn run(pid: Option<u32>) -> anyhow::Result<ExitCode> {
 /// Returns the servers that respond, oldest first.
 async fn responding_servers() -> Vec<FoundServer> {
     let asking = find_servers().into_iter().map(async |found| {
-        let folder = line(&about(&found.path).await.ok()?, MAX_PATH_BYTES);
+        let folder = clean_line(&describe_server(&found.path).await.ok()?, MAX_PATH_BYTES);
         Some(FoundServer { found, folder })
     });
     join_all(asking).await.into_iter().flatten().collect()

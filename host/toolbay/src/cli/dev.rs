@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use tokio::process::Command;
 use toolbay_catalog::FolderWatcher;
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 use toolbay_settings::project::{self, CallExample, ProjectFile};
 
 use super::common::{Common, Listen, block_on};
@@ -59,7 +59,8 @@ async fn watch(config: &Config, folder: &Path) -> anyhow::Result<ExitCode> {
             }
             Err(why) => {
                 complain(&why);
-                let mut watcher = FolderWatcher::over(&[folder.join(project::FILE)]).map_err(anyhow::Error::msg)?;
+                let mut watcher =
+                    FolderWatcher::for_paths(&[folder.join(project::FILE_NAME)]).map_err(anyhow::Error::msg)?;
                 wait_for_changes(&mut watcher).await;
             }
         }
@@ -68,8 +69,8 @@ async fn watch(config: &Config, folder: &Path) -> anyhow::Result<ExitCode> {
 
 fn watch_project(folder: &Path, project: &ProjectFile) -> anyhow::Result<FolderWatcher> {
     let mut paths: Vec<PathBuf> = project.watch.iter().map(|path| folder.join(path)).collect();
-    paths.push(folder.join(project::FILE));
-    FolderWatcher::over(&paths).map_err(anyhow::Error::msg)
+    paths.push(folder.join(project::FILE_NAME));
+    FolderWatcher::for_paths(&paths).map_err(anyhow::Error::msg)
 }
 
 /// Waits for a change, then until no more changes follow.
@@ -123,7 +124,7 @@ async fn run_example(config: &Config, id: &str, example: Option<&CallExample>) -
     let Some(report) = snapshot.plugins.get(id) else { bail!("the plugin {id} is not in the plugin folder") };
     let mut said = String::new();
     for problem in &report.problems {
-        let _ = writeln!(said, "! {}", line(problem, MAX_PROBLEM_BYTES));
+        let _ = writeln!(said, "! {}", clean_line(problem, MAX_PROBLEM_BYTES));
     }
     let _ = writeln!(said, "tools: {}", report.tools.join(", "));
     print(&said);
@@ -136,14 +137,14 @@ async fn run_example(config: &Config, id: &str, example: Option<&CallExample>) -
         *name == tool || snapshot.tools.get(*name).is_some_and(|offer| offer.definition.tool.name == *tool)
     });
     let Some(offered) = offered else {
-        let (file, tools) = (project::FILE, report.tools.join(", "));
+        let (file, tools) = (project::FILE_NAME, report.tools.join(", "));
         complain(&format!(
             "{file}: [example] calls {tool}, but the tools of the plugin are {tools}; change `tool` there, or delete [example]"
         ));
         return Ok(false);
     };
     print(&format!("> {offered} {}\n", serde_json::Value::Object(arguments.clone())));
-    let asks = snapshot.tools.get(offered).is_some_and(|offer| offer.asks().is_some());
+    let asks = snapshot.tools.get(offered).is_some_and(|offer| offer.approval_policy().is_some());
     if asks && !confirm::is_possible() {
         complain(&format!(
             "the grant of {id:?} wants a person to allow calls of {offered:?} (approve): run `toolbay dev` on a terminal, or \

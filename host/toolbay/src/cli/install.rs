@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Map, Value};
 use toolbay_install::{
     CLIENTS, ClientConfiguration, ConfigFile, ConfigurationMistake, ConfigurationScope, ConfigurationText, EditOutcome,
-    EntryName, FileError, ServerEntry, client_named, is_toolbay, same,
+    EntryName, FileError, ServerEntry, client_with_id, has_same_connection, is_toolbay,
 };
 
 use self::client_environment::{path_environment, program_path};
@@ -125,19 +125,21 @@ pub(super) fn install(options: &Install) -> anyhow::Result<ExitCode> {
     if server.exposes_token() {
         complain("the token would cross the network unencrypted: use https, or an address of this machine");
     }
-    let entry = server.entry(client, &target.spot, around.wsl.as_ref())?;
+    let entry = server.to_entry(client, &target.spot, around.wsl.as_ref())?;
     if !(target.found || *force || which.print) {
         let file = target.spot.file.display();
         bail!("{} is not found here; to write {file} anyway, add --force", client.title);
     }
-    let change = |document: &ConfigurationText| document.with(which.name.as_str(), &entry);
+    let change = |document: &ConfigurationText| document.with_server(which.name.as_str(), &entry);
     let doubt = |old: Option<&Map<String, Value>>| match old {
-        Some(old) if !same(old, &entry) => Some(replace_question(which.name.as_str(), &target, old, &entry)),
+        Some(old) if !has_same_connection(old, &entry) => {
+            Some(replace_question(which.name.as_str(), &target, old, &entry))
+        }
         _ => None,
     };
     let mut report = edit_configuration(&target, which, change, doubt, EntryState::Installed)?;
-    report.next = Some(client.next);
-    if let Some(paste) = client.paste {
+    report.next = Some(client.next_step);
+    if let Some(paste) = client.paste_hint {
         report.paste = Some((paste, entry_fragment(client.dialect, which.name.as_str(), &entry)));
     }
     report.entry = Some(entry);
@@ -158,12 +160,13 @@ pub(super) fn uninstall(options: &Uninstall) -> anyhow::Result<ExitCode> {
         )),
         _ => None,
     };
-    let report = edit_configuration(&target, which, |document| document.without(name), doubt, EntryState::Removed)?;
+    let report =
+        edit_configuration(&target, which, |document| document.without_server(name), doubt, EntryState::Removed)?;
     print_report(&report, which)
 }
 
 fn find_client(id: &str) -> anyhow::Result<&'static ClientConfiguration> {
-    client_named(id).with_context(|| format!("unknown client {id}"))
+    client_with_id(id).with_context(|| format!("unknown client {id}"))
 }
 
 /// Returns the server that the client connects to.
@@ -204,7 +207,8 @@ fn edit_configuration(
     let mut file = ConfigFile::read(&target.spot.file)?;
     for _ in 0..MAX_ATTEMPTS {
         let place = |mistake| anyhow!(FileError::Mistake(mistake, file.path().to_owned()));
-        let document = ConfigurationText::read(target.spot.dialect, file.text().unwrap_or_default()).map_err(place)?;
+        let document =
+            ConfigurationText::parse(target.spot.entry_format, file.text().unwrap_or_default()).map_err(place)?;
         let edit = change(&document).map_err(place)?;
         let mut report = InstallReport::new(target, which.name.as_str(), file.path());
         let EditOutcome::Changed(text) = edit else { return Ok(report) };

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use toolbay_catalog::{GrantReport, PluginFileStatus, PluginReport, Snapshot};
 use toolbay_mcp::{prompt_json, resource_json, template_json, tool_json};
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 
 use super::common::{Common, Listen, block_on};
 use super::load_progress::wait_until_loaded;
@@ -52,7 +52,7 @@ fn snapshot_json(snapshot: &Snapshot, config: &Config) -> Value {
 fn snapshot_text(snapshot: &Snapshot, config: &Config) -> String {
     let mut out = String::new();
     for clamp in config.clamp_messages() {
-        let _ = writeln!(out, "! {}", line(&clamp, MAX_LINE_BYTES));
+        let _ = writeln!(out, "! {}", clean_line(&clamp, MAX_LINE_BYTES));
     }
     if !out.is_empty() {
         out.push('\n');
@@ -61,7 +61,8 @@ fn snapshot_text(snapshot: &Snapshot, config: &Config) -> String {
         write_plugin(&mut out, id, report, snapshot);
     }
     for (name, why) in &snapshot.notes {
-        let _ = writeln!(out, "not a plugin: {}: {}", line(name, MAX_LINE_BYTES), line(why, MAX_LINE_BYTES));
+        let _ =
+            writeln!(out, "not a plugin: {}: {}", clean_line(name, MAX_LINE_BYTES), clean_line(why, MAX_LINE_BYTES));
     }
     if !snapshot.notes.is_empty() {
         out.push('\n');
@@ -104,13 +105,13 @@ fn write_plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Sn
         PluginFileStatus::Stale => "stale",
         PluginFileStatus::Refused => "refused",
     };
-    let _ = write!(out, "{}  {status}", line(id, MAX_LINE_BYTES));
+    let _ = write!(out, "{}  {status}", clean_line(id, MAX_LINE_BYTES));
     if let Some(digest) = report.digest.as_deref().and_then(|digest| digest.get(..12)) {
         let _ = write!(out, "  sha256 {digest}");
     }
     out.push('\n');
     for problem in &report.problems {
-        let _ = writeln!(out, "    ! {}", line(problem, MAX_LINE_BYTES));
+        let _ = writeln!(out, "    ! {}", clean_line(problem, MAX_LINE_BYTES));
     }
     for name in &report.tools {
         let description = snapshot.tools.get(name).and_then(|tool| tool.tool.description.as_deref());
@@ -132,7 +133,7 @@ fn write_plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Sn
     {
         for uri in uris.iter().take(MAX_RESOURCES) {
             let description = offers.get(uri).and_then(|offer| offer.resource().description.as_deref());
-            write_offer(out, &format!("{what} {}", line(uri, MAX_LINE_BYTES)), description);
+            write_offer(out, &format!("{what} {}", clean_line(uri, MAX_LINE_BYTES)), description);
         }
         if uris.len() > MAX_RESOURCES {
             let _ = writeln!(out, "    and {} more", count_noun(uris.len() - MAX_RESOURCES, what));
@@ -140,19 +141,19 @@ fn write_plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Sn
     }
     if let Some(granted) = &report.grant {
         for grant in grant_lines(granted) {
-            let _ = writeln!(out, "    + {}", line(&grant, MAX_LINE_BYTES));
+            let _ = writeln!(out, "    + {}", clean_line(&grant, MAX_LINE_BYTES));
         }
     }
     if !report.asks.is_empty() {
         let asks: Vec<String> = report.asks.iter().map(|(tool, asks)| format!("{tool} ({asks})")).collect();
-        let _ = writeln!(out, "    + a person must allow: {}", line(&asks.join(", "), MAX_LINE_BYTES));
+        let _ = writeln!(out, "    + a person must allow: {}", clean_line(&asks.join(", "), MAX_LINE_BYTES));
     }
     out.push('\n');
 }
 
 /// Appends an item that a plugin offers, on one line.
 fn write_offer(out: &mut String, name: &str, description: Option<&str>) {
-    let summary = line(&first_sentence(description.unwrap_or_default()), MAX_LINE_BYTES);
+    let summary = clean_line(&first_sentence(description.unwrap_or_default()), MAX_LINE_BYTES);
     let _ = writeln!(out, "{}", format!("    {name}  {summary}").trim_end());
 }
 

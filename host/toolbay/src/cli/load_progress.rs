@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolbay_catalog::{Catalog, Snapshot};
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 
 use super::progress::{DISPLAY_DELAY, Progress};
 use crate::serve::server::Server;
@@ -87,7 +87,7 @@ impl LoadProgress {
 
 /// Returns the names of the first plugins, and the number of the others.
 fn join_names(plugins: &[&str]) -> String {
-    let names: Vec<String> = plugins.iter().take(MAX_NAMES).map(|id| line(id, MAX_NAME_BYTES)).collect();
+    let names: Vec<String> = plugins.iter().take(MAX_NAMES).map(|id| clean_line(id, MAX_NAME_BYTES)).collect();
     match plugins.len().saturating_sub(MAX_NAMES) {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),

@@ -214,7 +214,7 @@ fn next_steps(path: &Path, project: &ProjectFile) -> String {
     let copied = std::iter::once(&project.output).chain(&project.beside);
     let copied: Vec<String> = copied.map(|path| path.display().to_string()).collect();
     let _ = writeln!(out, "    cp {} PLUGINS/", copied.join(" "));
-    let missing = project.missing();
+    let missing = project.missing_requirements();
     if !missing.is_empty() {
         let _ = writeln!(out, "\nThis machine still needs:\n");
         for what in missing {
@@ -226,7 +226,7 @@ fn next_steps(path: &Path, project: &ProjectFile) -> String {
         "\n`toolbay dev --plugins PLUGINS {}` builds and copies it after each change to the files that `watch` in {file}\n\
          lists, and then makes the example call in {file}.",
         path.display(),
-        file = project::FILE
+        file = project::FILE_NAME
     );
     out
 }

@@ -11,7 +11,7 @@ use anyhow::{Context as _, anyhow, bail};
 use bytesize::ByteSize;
 use clap::ValueEnum;
 use serde_json::{Map, Value};
-use toolbay_model::text::{duration, line, thousands};
+use toolbay_model::text::{clean_line, format_duration, format_thousands};
 use toolbay_sandbox::{CompileSource, InitAllowance, OptimizeJob, OptimizedComponent, Sandbox, WarmUp};
 
 use super::common::{Common, Listen, Settings, block_on};
@@ -106,7 +106,7 @@ fn parse_warm_up(call: &str) -> anyhow::Result<WarmUp> {
     let (tool, arguments) = call.split_once('=').unwrap_or((call, "{}"));
     let object: Result<Map<String, Value>, _> = serde_json::from_str(arguments);
     let object = object.map_err(|error| {
-        let (tool, error) = (line(tool, MAX_REASON_BYTES), line(&error.to_string(), MAX_REASON_BYTES));
+        let (tool, error) = (clean_line(tool, MAX_REASON_BYTES), clean_line(&error.to_string(), MAX_REASON_BYTES));
         anyhow!("--call {tool}: the arguments are not a JSON object: {error}")
     })?;
     Ok(WarmUp { tool: tool.to_owned(), arguments: Value::Object(object).to_string() })
@@ -121,7 +121,8 @@ async fn optimize_file(config: &Config, file: &Path, job: OptimizeJob) -> anyhow
     let (size, wit) = (job.source.file.len() as u64, job.source.wit.clone());
     let what = format!("initialising {name}");
     let optimised = progress::with_progress(&what, &what, sandbox.optimize(job)).await;
-    let optimised = optimised.map_err(|error| anyhow!("{name}: {}", line(&error.to_string(), MAX_REASON_BYTES)))?;
+    let optimised =
+        optimised.map_err(|error| anyhow!("{name}: {}", clean_line(&error.to_string(), MAX_REASON_BYTES)))?;
     let source = CompileSource { file: optimised.file.clone(), wit };
     let after = load_plugin(&sandbox, source, config.rules(), &format!("{name}, optimised,")).await?;
     if before.description != after.description || before.prepared.form() != after.prepared.form() {
@@ -135,12 +136,12 @@ fn render_report(name: &str, optimised: &OptimizedComponent, size: u64, [before,
     let OptimizedComponent { file, fuel, wall, ran } = optimised;
     let [size, now] = [size, file.len() as u64].map(|size| ByteSize::b(size).display().iec().to_string());
     let what_ran =
-        if ran.is_empty() { String::new() } else { format!(" ({})", line(&ran.join(", "), MAX_REASON_BYTES)) };
+        if ran.is_empty() { String::new() } else { format!(" ({})", clean_line(&ran.join(", "), MAX_REASON_BYTES)) };
     let memory = before.prepared.memory().zip(after.prepared.memory()).map_or_else(String::new, |(before, after)| {
         let [before, after] = [before, after].map(|memory| ByteSize::b(memory).display().iec().to_string());
         format!("\n    memory when a call begins: {before}, now {after}")
     });
-    let (fuel, wall) = (thousands(*fuel), duration(*wall));
+    let (fuel, wall) = (format_thousands(*fuel), format_duration(*wall));
     format!("{name}: initialised with {fuel} fuel in {wall}{what_ran}\n    the file: {size}, now {now}{memory}")
 }
 

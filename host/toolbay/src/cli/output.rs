@@ -4,7 +4,7 @@ use std::io::{ErrorKind, IsTerminal as _, Write as _, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
-use toolbay_model::text::{clean, escaped};
+use toolbay_model::text::{clean, escape_json};
 
 /// Prints a message for people to standard error.
 pub(super) use crate::process::stderr::print_message as complain;
@@ -27,7 +27,7 @@ pub(super) fn print(text: &str) {
 ///
 /// The value cannot be represented as JSON.
 pub(super) fn print_json(value: &impl Serialize) -> serde_json::Result<()> {
-    write_stdout((escaped(&serde_json::to_string_pretty(value)?) + "\n").as_bytes());
+    write_stdout((escape_json(&serde_json::to_string_pretty(value)?) + "\n").as_bytes());
     Ok(())
 }
 

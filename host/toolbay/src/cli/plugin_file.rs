@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 use bytesize::ByteSize;
-use toolbay_catalog::{LoadError, LoadPolicy, describe_failed, read_source};
+use toolbay_catalog::{LoadError, LoadPolicy, describe_load_error, read_source};
 use toolbay_model::ComponentDescription;
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 use toolbay_sandbox::{CompileSource, CompiledFile, PluginSummary, PrepareError, PreparedComponent, Sandbox};
 use toolbay_settings::project::{self, ProjectFile};
 
@@ -32,7 +32,7 @@ pub(super) struct LoadedPlugin {
 
 /// Returns the plugin file for a path. For a project directory, that is the output of its build.
 pub(super) fn resolve_plugin_file(path: &Path) -> anyhow::Result<PathBuf> {
-    if !path.join(project::FILE).is_file() {
+    if !path.join(project::FILE_NAME).is_file() {
         return Ok(path.to_owned());
     }
     let project = ProjectFile::read(path).map_err(anyhow::Error::msg)?;
@@ -58,17 +58,17 @@ pub(super) fn read_plugin_source(file: &Path, limit: u64) -> anyhow::Result<Comp
         );
     }
     if file.is_dir() {
-        bail!("{name} is a folder without a {}; give a plugin file or a project folder", project::FILE);
+        bail!("{name} is a folder without a {}; give a plugin file or a project folder", project::FILE_NAME);
     }
     read_source(file, limit).map_err(|error| match error {
         LoadError::Gone => anyhow::anyhow!("{name} does not exist"),
-        error => anyhow::anyhow!("{name}: {}", error.why()),
+        error => anyhow::anyhow!("{name}: {}", error.reason()),
     })
 }
 
 /// Returns the path of a file, for display.
 pub(super) fn printable_path(file: &Path) -> String {
-    line(&file.display().to_string(), MAX_REASON_BYTES)
+    clean_line(&file.display().to_string(), MAX_REASON_BYTES)
 }
 
 /// Loads a plugin from the compile cache, or compiles and describes it. Error messages begin with
@@ -79,12 +79,12 @@ pub(super) async fn load_plugin(
     rules: LoadPolicy,
     name: &str,
 ) -> anyhow::Result<LoadedPlugin> {
-    let unusable = |why: &str| anyhow::anyhow!("{name} is not a valid plugin: {}", line(why, MAX_REASON_BYTES));
+    let unusable = |why: &str| anyhow::anyhow!("{name} is not a valid plugin: {}", clean_line(why, MAX_REASON_BYTES));
     let (size, digest) = (source.file.len() as u64, source.digest());
     if let Some((prepared, description, about)) = sandbox.open_cached(digest) {
         return Ok(LoadedPlugin { prepared, description, about, compile_ms: None });
     }
-    let LoadPolicy { bounds, describe: limits, .. } = rules;
+    let LoadPolicy { description_limits: bounds, describe_limits: limits, .. } = rules;
     let began = Instant::now();
     let compiled = compile(sandbox, source, &format!("{name} ({})", ByteSize::b(size).display().iec())).await;
     let compiled = compiled.map_err(|error| unusable(&error.to_string()))?;
@@ -95,7 +95,7 @@ pub(super) async fn load_plugin(
         (compiled, finished.result)
     });
     let (mut compiled, listed) = described.await.context("listing what it offers failed unexpectedly")?;
-    let listed = listed.map_err(|error| unusable(describe_failed(&error).why()))?;
+    let listed = listed.map_err(|error| unusable(describe_load_error(&error).reason()))?;
     if let Some(why) = listed.refused() {
         return Err(unusable(why));
     }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::{bail, ensure};
 use toolbay_mcp::NamePattern;
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 use toolbay_recording::{RecordedCall, RecordingHeader, RecordingItem, RecordingReader, ReplayVerdict, compare};
 use toolbay_sandbox::Sandbox;
 
@@ -65,7 +65,7 @@ fn parse_plugin_override(text: &str) -> anyhow::Result<PluginOverride> {
     let id = file.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned);
     match id {
         Some(id) => Ok(PluginOverride { id, file }),
-        None => bail!("--plugin: {} has no name of a plugin; give ID=FILE", line(text, MAX_REASON_BYTES)),
+        None => bail!("--plugin: {} has no name of a plugin; give ID=FILE", clean_line(text, MAX_REASON_BYTES)),
     }
 }
 
@@ -96,7 +96,7 @@ async fn replay_recording(
                 report.lost += calls;
                 continue;
             }
-            RecordingItem::Half(number) => {
+            RecordingItem::Partial(number) => {
                 complain(&format!(
                     "{}:{number}: this line is only the beginning of a call, and is skipped: the server was killed while it \
                      wrote",
@@ -159,7 +159,7 @@ async fn replay_call(
 /// Returns the reason why no call was replayed.
 fn no_calls_message(report: &ReplayReport, instead: Option<&PluginOverride>, tool: Option<&NamePattern>) -> String {
     let plugins: Vec<String> = report.plugins.iter().map(|id| format!("{id:?}")).collect();
-    let plugins = line(&plugins.join(", "), MAX_REASON_BYTES);
+    let plugins = clean_line(&plugins.join(", "), MAX_REASON_BYTES);
     match (instead, tool) {
         _ if plugins.is_empty() => "the recording has no calls".to_owned(),
         (Some(PluginOverride { id, .. }), _) if !report.plugins.contains(id) => format!(

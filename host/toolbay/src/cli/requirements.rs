@@ -9,7 +9,7 @@ use toolbay_settings::project::ProjectFile;
 ///
 /// Requirements are missing. The message lists them.
 pub(super) fn check_installed(project: &ProjectFile) -> anyhow::Result<()> {
-    let missing = project.missing();
+    let missing = project.missing_requirements();
     if missing.is_empty() {
         return Ok(());
     }

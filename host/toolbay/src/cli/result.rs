@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 use toolbay_mcp::{Revision, result_json};
-use toolbay_model::text::thousands;
+use toolbay_model::text::format_thousands;
 use toolbay_model::{CallFailure, CallObserver, CallResult, CallUsage, LogLevel, ProgressUpdate, TargetKind};
 
 use super::output::{complain, note, print, print_json};
@@ -75,7 +75,7 @@ fn usage_summary(usage: CallUsage) -> String {
     let tcp = part("TCP connection", usage.tcp_connections, usage.tcp_bytes);
     format!(
         "{} fuel, {:.1} ms, {memory} peak memory{http}{tcp}",
-        thousands(usage.fuel),
+        format_thousands(usage.fuel),
         usage.wall.as_secs_f64() * 1000.0
     )
 }

@@ -11,8 +11,8 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use toolbay_catalog::Grant;
 use toolbay_model::CallerIdentity;
-use toolbay_model::text::{line, thousands};
-use toolbay_policy::{StateBy, StateGrant};
+use toolbay_model::text::{clean_line, format_thousands};
+use toolbay_policy::{StateGrant, StateScope};
 use toolbay_state::{
     OwnerUsage, QuotaUsage, StateBucket, StateDatabase, StateError, StateOwner, StateStore as _, UnmeteredPayer,
 };
@@ -95,8 +95,8 @@ fn load_config(common: &Common) -> anyhow::Result<Config> {
 
 fn list(config: &Config, as_json: bool) -> anyhow::Result<ExitCode> {
     let database = open_database(config)?;
-    let holdings = if database.is_there() {
-        block_on(async { with_error_details(database.holdings().await) })?
+    let holdings = if database.has_file() {
+        block_on(async { with_error_details(database.usage_by_owner().await) })?
     } else {
         Vec::new()
     };
@@ -119,7 +119,7 @@ fn list(config: &Config, as_json: bool) -> anyhow::Result<ExitCode> {
 fn get(config: &Config, plugin: &str, key: String, place: &KeyLocation) -> anyhow::Result<ExitCode> {
     let database = open_database(config)?;
     let caller = match &place.caller {
-        Some(name) => Some(CallerIdentity::of(name).with_context(|| {
+        Some(name) => Some(CallerIdentity::from_name(name).with_context(|| {
             format!("{name:?} is not the name of an authenticated caller; toolbay state list shows the names")
         })?),
         None => None,
@@ -127,7 +127,7 @@ fn get(config: &Config, plugin: &str, key: String, place: &KeyLocation) -> anyho
     let bucket =
         StateBucket::new(StateOwner { plugin: plugin.into(), caller }, place.bucket.as_deref().unwrap_or_default())?;
     let missing = anyhow!("{plugin} has no key {key:?} in bucket {}", bucket.name());
-    if !database.is_there() {
+    if !database.has_file() {
         return Err(missing);
     }
     let values =
@@ -139,7 +139,7 @@ fn get(config: &Config, plugin: &str, key: String, place: &KeyLocation) -> anyho
 
 fn clear(config: &Config, plugin: &str, part: &ClearScope) -> anyhow::Result<ExitCode> {
     let database = open_database(config)?;
-    let cleared = if database.is_there() {
+    let cleared = if database.has_file() {
         let (caller, bucket) = (part.caller.as_deref(), part.bucket.as_deref());
         block_on(async { with_error_details(database.clear(plugin, caller, bucket).await) })?
     } else {
@@ -172,23 +172,25 @@ fn granted_quota(config: &Config, plugin: &str) -> Option<StateGrant> {
 }
 
 fn write_holding(out: &mut String, holding: &OwnerUsage, quota: Option<&StateGrant>) {
-    let _ = write!(out, "{}", line(&holding.plugin, MAX_NAME_BYTES));
+    let _ = write!(out, "{}", clean_line(&holding.plugin, MAX_NAME_BYTES));
     if let Some(caller) = &holding.caller {
-        let _ = write!(out, " for {}", line(caller, MAX_NAME_BYTES));
+        let _ = write!(out, " for {}", clean_line(caller, MAX_NAME_BYTES));
     }
     let _ = write!(out, "  {}", format_usage(holding.used));
-    let _ = match quota.filter(|quota| (quota.by == StateBy::Caller) == holding.caller.is_some()) {
-        Some(quota) => writeln!(out, ", of at most {} keys and {}", thousands(quota.keys), quota.size.display().iec()),
+    let _ = match quota.filter(|quota| (quota.by == StateScope::Caller) == holding.caller.is_some()) {
+        Some(quota) => {
+            writeln!(out, ", of at most {} keys and {}", format_thousands(quota.keys), quota.size.display().iec())
+        }
         None => writeln!(out, ", which its grant does not let it use"),
     };
     for (name, used) in &holding.buckets {
-        let _ = writeln!(out, "    {}  {}", line(name, MAX_NAME_BYTES), format_usage(*used));
+        let _ = writeln!(out, "    {}  {}", clean_line(name, MAX_NAME_BYTES), format_usage(*used));
     }
 }
 
 fn format_usage(used: QuotaUsage) -> String {
     let keys = if used.keys == 1 { "key" } else { "keys" };
-    format!("{} {keys}, {}", thousands(used.keys), ByteSize::b(used.bytes).display().iec())
+    format!("{} {keys}, {}", format_thousands(used.keys), ByteSize::b(used.bytes).display().iec())
 }
 
 fn holding_json(holding: &OwnerUsage, config: &Config) -> Value {

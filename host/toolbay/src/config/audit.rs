@@ -85,7 +85,14 @@ impl AuditConfig {
             WhenFull::Refuse => Full::Refuse,
             WhenFull::Drop => Full::Drop,
         };
-        Some(AuditSettings { folder, size: size.as_u64(), files, rejected_files, checkpoint, when_full })
+        Some(AuditSettings {
+            folder,
+            max_file_bytes: size.as_u64(),
+            files,
+            rejected_files,
+            checkpoint_interval: checkpoint,
+            when_full,
+        })
     }
 
     /// Resolves a relative path against `folder`, the directory of the configuration file.

@@ -11,6 +11,9 @@ pub struct Flags {
     pub config: Option<PathBuf>,
     /// `--no-config`.
     pub no_config: bool,
+    /// If set, the default configuration file must exist. A server that has read a file sets it
+    /// before it reads the file again: a file that is gone is a mistake, not an empty configuration.
+    pub requires_config: bool,
     /// `--plugins`.
     pub plugins: Option<PathBuf>,
     /// `--log`.

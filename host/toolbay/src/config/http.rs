@@ -13,7 +13,7 @@ use toolbay_mcp::http::ListenAddress;
 use toolbay_mcp::{CallerRights, NamePattern, http};
 use toolbay_model::setting::{SettingValue as _, any, positive, size, time};
 use toolbay_model::{ArgumentCheck, CallerPreferences, SchemaForm};
-use toolbay_socket::LONGEST as LONGEST_PATH;
+use toolbay_socket::MAX_PATH_BYTES as LONGEST_PATH;
 use toolbay_tls::{CertificateFiles, ReloadingTls};
 use url::Url;
 
@@ -169,14 +169,27 @@ pub struct OAuth {
     /// Scopes that every token must have.
     #[serde(default)]
     pub scopes: BTreeSet<String>,
-    /// The tools that each scope allows. If empty, every valid token allows all tools.
-    #[serde(default)]
+    /// The tools that each scope allows. If missing, every valid token allows all tools.
+    #[serde(default, deserialize_with = "scope_tools")]
     pub tools: BTreeMap<String, Vec<NamePattern>>,
     /// If set, a call without the required scope is rejected with the missing scopes (403), so that
     /// the client can request them. This discloses to the caller that the tool exists. Default:
     /// false.
     #[serde(default)]
     pub step_up: bool,
+}
+
+/// Deserializes the tools of each scope. A table without scopes is an error: its lines may be missing by mistake, and
+/// without them every token allows all tools.
+fn scope_tools<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, Vec<NamePattern>>, D::Error> {
+    let tools = BTreeMap::deserialize(deserializer)?;
+    if tools.is_empty() {
+        return Err(D::Error::custom(
+            "the table names no scope; add lines such as read = [\"time_*\"], or remove the table to let every token \
+             use all tools",
+        ));
+    }
+    Ok(tools)
 }
 
 /// The files with the keys of issuers. A key is trusted only for tokens of its issuer.
@@ -280,6 +293,15 @@ impl Http {
         let mut names = BTreeSet::new();
         if let Some(token) = self.tokens.iter().find(|token| !names.insert(&token.name)) {
             return Err(format!("http.tokens: the name {:?} is used twice", token.name));
+        }
+        let mut hashes = BTreeMap::new();
+        if let Some((token, other)) =
+            self.tokens.iter().find_map(|token| Some((token, hashes.insert(token.sha256, &token.name)?)))
+        {
+            return Err(format!(
+                "http.tokens: {:?} and {other:?} have the same sha256: which rights apply is ambiguous; remove one",
+                token.name
+            ));
         }
         if self.anonymous && self.needs_token() {
             return Err(
@@ -470,7 +492,7 @@ impl<T> Visitor<'_> for StringVisitor<T> {
 fn keep_alive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     match Duration::read(deserializer, false)? {
         brisk if brisk < MIN_KEEP_ALIVE => {
-            let [least, found] = [MIN_KEEP_ALIVE, brisk].map(toolbay_model::text::duration);
+            let [least, found] = [MIN_KEEP_ALIVE, brisk].map(toolbay_model::text::format_duration);
             Err(D::Error::custom(format_args!("expected a duration of at least {least}, not {found}")))
         }
         time => Ok(time),

@@ -3,11 +3,12 @@
 //! Clients start servers in the directory of a project. A file in that directory must not become
 //! the configuration of a server whose plugins are elsewhere.
 
-use std::fs::{File, Metadata};
+use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Read as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use rustix::process::{getegid, geteuid};
 
 use super::error::ConfigError;
@@ -16,6 +17,9 @@ use super::variables::{CONFIG_VARIABLE, PLUGINS_VARIABLE};
 
 /// Name of the configuration file that is read by default, if it exists.
 pub(super) const CONFIG_FILE_NAME: &str = "toolbay.toml";
+
+/// Maximum size of the file, in bytes.
+const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// The name and text of the file, if it exists, and the directory against which its relative paths
 /// are resolved.
@@ -31,6 +35,8 @@ pub(super) enum ConfigLocation {
     Named(PathBuf, &'static str),
     /// The file is next to the plugin directory, if it exists.
     Default(PathBuf),
+    /// The file is next to the plugin directory, and must exist.
+    Required(PathBuf),
     /// No file is read.
     Nowhere,
 }
@@ -49,40 +55,48 @@ impl ConfigLocation {
             return Self::Named(path.into(), CONFIG_VARIABLE);
         }
         let plugins = flags.plugins.clone().or_else(|| set(PLUGINS_VARIABLE).map(|(_, path)| path.into()));
+        let default = if flags.requires_config { Self::Required } else { Self::Default };
         match plugins {
             // The default plugin directory is in the current directory, too.
-            None => Self::Default(PathBuf::from(CONFIG_FILE_NAME)),
+            None => default(PathBuf::from(CONFIG_FILE_NAME)),
             Some(plugins) => {
-                parent_folder(&plugins).map_or(Self::Nowhere, |parent| Self::Default(parent.join(CONFIG_FILE_NAME)))
+                parent_folder(&plugins).map_or(Self::Nowhere, |parent| default(parent.join(CONFIG_FILE_NAME)))
             }
+        }
+    }
+
+    /// Returns the path of the file as it was set, if a file can be read.
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Named(path, _) | Self::Default(path) | Self::Required(path) => Some(path),
+            Self::Nowhere => None,
         }
     }
 
     /// Returns the absolute path of the file, or an empty path if there is no file.
     pub(super) fn absolute(&self) -> Result<PathBuf, ConfigError> {
-        let (Self::Named(path, _) | Self::Default(path)) = self else { return Ok(PathBuf::new()) };
+        let Some(path) = self.path() else { return Ok(PathBuf::new()) };
         std::path::absolute(path).map_err(|error| ConfigError(format!("{}: {}", path.display(), error.kind())))
     }
 
-    /// Returns the current text of the file, valid or not. The text is empty if there is no file,
-    /// and `None` if it cannot be read. Blocks.
+    /// Returns the current text of the file, valid or not. The text is empty if there is no file and
+    /// none must exist, and `None` if it cannot be read. Blocks.
     pub(super) fn read_unchecked(&self) -> Option<String> {
-        let (Self::Named(path, _) | Self::Default(path)) = self else { return Some(String::new()) };
-        match std::fs::read_to_string(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && matches!(self, Self::Default(_)) => {
-                Some(String::new())
-            }
-            text => text.ok(),
+        match self.read().ok()? {
+            (Some((_, text)), _) => Some(text),
+            (None, _) => Some(String::new()),
         }
     }
 
-    /// Reads the current file.
+    /// Reads the current file. Blocks, but not on a file that another program would have to write to.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, does not exist although it must, or is at its default path and can be
+    /// written by other accounts.
     pub(super) fn read(&self) -> Result<ConfigText, ConfigError> {
-        let (path, by) = match self {
-            Self::Named(path, by) => (path, format!(" (set by {by})")),
-            Self::Default(path) => (path, String::new()),
-            Self::Nowhere => return Ok((None, PathBuf::new())),
-        };
+        let Some(path) = self.path() else { return Ok((None, PathBuf::new())) };
+        let by = if let Self::Named(_, by) = self { format!(" (set by {by})") } else { String::new() };
         let name = path.display().to_string();
         let failed = |error: io::Error| {
             ConfigError(match error.kind() {
@@ -92,29 +106,52 @@ impl ConfigLocation {
                 kind => format!("cannot read {name}: {kind}"),
             })
         };
-        let mut file = match File::open(path) {
+        // Without this flag, opening a FIFO waits for a writer.
+        let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+        let mut file = match OpenOptions::new().read(true).custom_flags(nonblocking).open(path) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && matches!(self, Self::Default(_)) => {
-                return Ok((None, PathBuf::new()));
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return match (self, fs::symlink_metadata(path)) {
+                    (_, Ok(link)) if link.is_symlink() => {
+                        Err(ConfigError(format!("{name} is a link to a file that does not exist{by}")))
+                    }
+                    (Self::Default(_), Err(missing)) if missing.kind() == io::ErrorKind::NotFound => {
+                        Ok((None, PathBuf::new()))
+                    }
+                    (Self::Required(_), _) => Err(ConfigError(format!(
+                        "{name} does not exist any more; for a server without configuration, restart it"
+                    ))),
+                    _ => Err(failed(error)),
+                };
             }
             Err(error) => return Err(failed(error)),
         };
+        let opened = file.metadata().map_err(failed)?;
+        if opened.is_dir() {
+            return Err(failed(io::ErrorKind::IsADirectory.into()));
+        }
+        if !opened.is_file() {
+            return Err(ConfigError(format!("{name} is not a regular file{by}")));
+        }
         let folder = path.parent().unwrap_or(Path::new(""));
-        if matches!(self, Self::Default(_)) {
+        if !matches!(self, Self::Named(..)) {
             let named = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-            let checked = std::fs::metadata(named).map_err(failed)?;
+            let checked = fs::metadata(named).map_err(failed)?;
+            let entry = fs::symlink_metadata(path).map_err(failed)?;
             let doubt =
                 distrust_reason(&checked, checked.mode() & STICKY_BIT != 0).map(|why| format!("its folder {why}"));
-            let doubt = doubt.or(distrust_file(&file.metadata().map_err(failed)?));
-            if let Some(why) = doubt {
+            if let Some(why) = doubt.or(distrust_entry(&entry, &opened)) {
                 return Err(ConfigError(format!(
                     "{name} was found and is not used: {why}; change that, name the file with --config, or use none with \
                      --no-config"
                 )));
             }
         }
+        if opened.len() > MAX_FILE_BYTES {
+            return Err(ConfigError(format!("{name} is larger than {} MiB{by}", MAX_FILE_BYTES >> 20)));
+        }
         let mut text = String::new();
-        file.read_to_string(&mut text).map_err(failed)?;
+        (&mut file).take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(failed)?;
         Ok((Some((name, text)), folder.to_owned()))
     }
 }
@@ -129,17 +166,33 @@ fn parent_folder(plugins: &Path) -> Option<PathBuf> {
     std::fs::canonicalize(plugins).ok()?.parent().map(Path::to_owned)
 }
 
-fn distrust_file(file: &Metadata) -> Option<String> {
-    distrust_reason(file, false).map(|why| format!("it {why}"))
+/// Returns why other accounts could have chosen or written the file. `entry` is the directory entry
+/// and `opened` the file that it led to.
+fn distrust_entry(entry: &Metadata, opened: &Metadata) -> Option<String> {
+    let file = distrust_reason(opened, false);
+    if entry.is_symlink() {
+        // The owner of a link chooses the file. The mode of a link has no meaning.
+        let link = distrust_owner(entry).map(|why| format!("it is a link that {why}"));
+        return link.or(file.map(|why| format!("the file that it links to {why}")));
+    }
+    let same = (entry.dev(), entry.ino()) == (opened.dev(), opened.ino());
+    if same { file.map(|why| format!("it {why}")) } else { Some("it was replaced at this moment".to_owned()) }
+}
+
+/// Returns why the owner of the file with this metadata is not trusted. `None` if it is this account
+/// or root.
+fn distrust_owner(of: &Metadata) -> Option<String> {
+    let is_other = of.uid() != geteuid().as_raw() && of.uid() != 0;
+    is_other.then(|| format!("belongs to another account (user id {})", of.uid()))
 }
 
 /// Returns why other accounts could have written the file with this metadata. `None` if they could
 /// not.
 fn distrust_reason(of: &Metadata, sticky: bool) -> Option<String> {
-    let own = geteuid().as_raw();
-    if of.uid() != own && of.uid() != 0 {
-        return Some(format!("belongs to another account (user id {})", of.uid()));
+    if let Some(why) = distrust_owner(of) {
+        return Some(why);
     }
+    let own = geteuid().as_raw();
     let mode = of.mode() & 0o7777;
     // Some systems give each user a private group with the same number.
     let private = of.gid() == getegid().as_raw() && of.gid() == own;
@@ -162,6 +215,57 @@ mod tests {
         let variables: Vec<_> =
             variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         ConfigLocation::resolve(&flags, &variables)
+    }
+
+    #[test]
+    fn only_an_absent_file_is_an_empty_configuration() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(CONFIG_FILE_NAME);
+        let read = |location: fn(PathBuf) -> ConfigLocation| {
+            let read = location(path.clone()).read().map(|(text, _)| text.map(|(_, text)| text));
+            let unchecked = location(path.clone()).read_unchecked();
+            assert_eq!(read.as_ref().ok().map(|text| text.clone().unwrap_or_default()), unchecked);
+            read.map_err(|error| error.to_string().replace(&format!("{}/", dir.path().display()), ""))
+        };
+        let default = || read(ConfigLocation::Default);
+        let required = || read(ConfigLocation::Required);
+        assert_eq!(default(), Ok(None));
+        let gone = "toolbay.toml does not exist any more; for a server without configuration, restart it";
+        assert_eq!(required(), Err(gone.to_owned()));
+        std::os::unix::fs::symlink("missing", &path).unwrap();
+        let dangling = Err("toolbay.toml is a link to a file that does not exist".to_owned());
+        assert_eq!((default(), required()), (dangling.clone(), dangling));
+        fs::write(dir.path().join("missing"), "a").unwrap();
+        assert_eq!((default(), required()), (Ok(Some("a".to_owned())), Ok(Some("a".to_owned()))));
+        fs::remove_file(&path).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+        let fifo = Err("toolbay.toml is not a regular file".to_owned());
+        assert_eq!((default(), required()), (fifo.clone(), fifo));
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert_eq!(default(), Err("toolbay.toml is a folder, not a file".to_owned()));
+        fs::remove_dir(&path).unwrap();
+        fs::File::create(&path).unwrap().set_len(MAX_FILE_BYTES + 1).unwrap();
+        assert_eq!(default(), Err("toolbay.toml is larger than 4 MiB".to_owned()));
+    }
+
+    #[test]
+    fn the_owner_of_a_link_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let [file, link] = ["file", "link"].map(|name| dir.path().join(name));
+        fs::write(&file, "").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let (entry, opened) = (fs::symlink_metadata(&link).unwrap(), fs::metadata(&link).unwrap());
+        assert_eq!(distrust_entry(&entry, &opened), None);
+        // Only root can give a link to another account.
+        if geteuid().is_root() {
+            std::os::unix::fs::lchown(&link, Some(65534), None).unwrap();
+            let entry = fs::symlink_metadata(&link).unwrap();
+            let why = distrust_entry(&entry, &opened).unwrap();
+            assert_eq!(why, "it is a link that belongs to another account (user id 65534)");
+        }
+        let other = fs::metadata(dir.path()).unwrap();
+        assert_eq!(distrust_entry(&other, &opened).as_deref(), Some("it was replaced at this moment"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer};
 use toolbay_model::setting::time;
-use toolbay_otel::{OtelSettings, pairs};
+use toolbay_otel::{OtelSettings, parse_pairs};
 use url::Url;
 
 use self::header::{HeaderSource, headers};
@@ -142,9 +142,9 @@ impl OtelConfig {
         Ok(Some(OtelSettings {
             endpoint,
             headers: fields,
-            ca: self.ca.clone(),
+            extra_ca_files: self.ca.clone(),
             timeout: self.timeout,
-            interval: self.interval,
+            metrics_interval: self.interval,
             traces: self.traces,
             metrics: self.metrics,
             logs: self.logs,
@@ -183,7 +183,7 @@ impl OtelConfig {
 
     fn variable_pairs(&self, name: &str) -> Result<Vec<(String, String)>, String> {
         let text = self.variable(name).unwrap_or_default();
-        pairs(&text).map_err(|why| format!("{name}: {why}"))
+        parse_pairs(&text).map_err(|why| format!("{name}: {why}"))
     }
 }
 
@@ -234,7 +234,7 @@ fn resource<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<Strin
     }
     match ResourceInput::deserialize(deserializer)? {
         ResourceInput::Table(table) => Ok(table),
-        ResourceInput::Text(text) => Ok(pairs(&text).map_err(D::Error::custom)?.into_iter().collect()),
+        ResourceInput::Text(text) => Ok(parse_pairs(&text).map_err(D::Error::custom)?.into_iter().collect()),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use serde::{Deserialize, Deserializer};
 use toolbay_model::setting::{any, count, size};
-use toolbay_model::text::{clean, line};
+use toolbay_model::text::{clean, clean_line};
 use toolbay_model::{ArgumentCheck, Icon, SchemaForm};
 
 use super::bounds::{MAX_COUNT, many};
@@ -240,7 +240,7 @@ impl ServerConfig {
         }
         let is_image = |icon: &Icon| icon.src.starts_with("https://") || icon.src.starts_with("data:image/");
         if let Some(icon) = self.icons.iter().find(|icon| !is_image(icon)) {
-            let src = line(&icon.src, MAX_QUOTED_BYTES);
+            let src = clean_line(&icon.src, MAX_QUOTED_BYTES);
             return Err(format!("server.icons: src must begin with https:// or data:image/, not {src:?}"));
         }
         self.state_key()?;

@@ -76,7 +76,9 @@ impl Http {
     /// Returns a token of a file that is read while the server runs. If its `tools` are missing, it
     /// keeps its previous ones: the file may be truncated there.
     pub(super) fn with_previous_tools(&self, token: &Token) -> Token {
-        let before = self.tokens.iter().find(|before| before.sha256 == token.sha256);
+        // A rotated token has another hash and the same name.
+        let is_same = |before: &&Token| before.sha256 == token.sha256 || before.name == token.name;
+        let before = self.tokens.iter().find(is_same);
         let tools = token.tools.clone().or_else(|| before?.tools.clone());
         Token { tools, ..token.clone() }
     }

@@ -51,7 +51,7 @@ pub(super) fn apply_variable(
     check(&text).map_err(|mistake| {
         ConfigError(match suggest_variable(name, value_text, check) {
             Some(near) => format!("{name} is not a variable of Toolbay; did you mean {near}?"),
-            None => format!("{name}: {}", mistake.words),
+            None => format!("{name}: {}", mistake.message),
         })
     })?;
     let target = match section {
@@ -99,7 +99,7 @@ fn suggest_variable(name: &str, value: &str, check: fn(&str) -> Result<(), TomlM
     let (table, rest) = key.split_once('_')?;
     let table = nearest(table, &TABLE_NAMES)?;
     let (_, text, _) = parse_value(Some(table), rest, value).ok()?;
-    let is_key = check(&text).err().is_none_or(|mistake| !mistake.words.starts_with("unknown key"));
+    let is_key = check(&text).err().is_none_or(|mistake| !mistake.message.starts_with("unknown key"));
     is_key.then(|| format!("{PREFIX}{table}_{rest}").to_uppercase())
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct RateCounter {
 impl RateCounter {
     /// Creates a full bucket. Returns `None` if the limit is invalid.
     pub(crate) fn new(limit: RateLimit) -> Option<Self> {
-        let quota = Quota::with_period(limit.share())?.allow_burst(limit.calls);
+        let quota = Quota::with_period(limit.call_interval())?.allow_burst(limit.calls);
         Some(Self { limit, bucket: RateLimiter::direct(quota) })
     }
 
@@ -53,7 +53,7 @@ pub(crate) struct ToolRates {
 impl ToolRates {
     /// Creates full buckets. Returns `None` if the limit is invalid.
     pub(crate) fn new(limit: RateLimit) -> Option<Self> {
-        let quota = Quota::with_period(limit.share())?.allow_burst(limit.calls);
+        let quota = Quota::with_period(limit.call_interval())?.allow_burst(limit.calls);
         Some(Self { limit, buckets: RateLimiter::keyed(quota), crowded: AtomicUsize::new(MIN_SWEEP_THRESHOLD) })
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use toolbay_model::CallUsage;
-use toolbay_model::text::{duration, thousands};
+use toolbay_model::text::{format_duration, format_thousands};
 
 /// Maximum number of recorded calls.
 const MAX_RECENT_CALLS: usize = 1_000;
@@ -81,8 +81,8 @@ fn with_margin(n: u64) -> u64 {
 /// Writes a line to copy into a grant.
 impl fmt::Display for LimitSuggestion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let fuel = thousands(self.fuel).replace(',', "_");
-        let timeout = duration(self.timeout);
+        let fuel = format_thousands(self.fuel).replace(',', "_");
+        let timeout = format_duration(self.timeout);
         let memory = self.memory.as_u64() >> 20;
         write!(f, "limits = {{ fuel = {fuel}, timeout = \"{timeout}\", memory = \"{memory}MiB\" }}")?;
         write!(f, " (twice the maximum of {} calls", self.calls)?;

@@ -1,7 +1,7 @@
 //! Formats a line of the audit log for people.
 
 use serde_json::{Map, Value};
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 
 /// Maximum length of the details, in bytes.
 const MAX_DETAILS_BYTES: usize = 2_000;
@@ -21,7 +21,7 @@ pub(crate) fn render_details(record: &Map<String, Value>) -> String {
         "what" | "why" => value.as_str().map(str::to_owned),
         key => Some(format!("{key} {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))),
     };
-    line(&record.iter().filter_map(named).collect::<Vec<_>>().join(", "), MAX_DETAILS_BYTES)
+    clean_line(&record.iter().filter_map(named).collect::<Vec<_>>().join(", "), MAX_DETAILS_BYTES)
 }
 
 /// Returns a text field of a line; empty if it is missing.

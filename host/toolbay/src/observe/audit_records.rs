@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use tokio::time::timeout_at;
 use toolbay_audit::{
     ArgumentsRecord, AuditEvent, AuditLog, CallRecord, CallSubject, OperatorRecord, PluginRecord, QueueReservation,
-    RejectedRecord, WhenFull, hash, shortened,
+    RejectedRecord, WhenFull, hash, truncate_name,
 };
 use toolbay_catalog::{Plugin, PluginFileStatus, PluginReport, PublishListener, Snapshot};
 use toolbay_model::{
-    CallRejection, CallResult, CallerIdentity, ErrorKind, RejectionReason, TraceContext, WhyUnapproved, milliseconds,
+    CallRejection, CallResult, CallerIdentity, ErrorKind, MissingApprovalReason, RejectionReason, TraceContext,
+    milliseconds,
 };
 use toolbay_schema::ValueConversion;
 use toolbay_secrets::{SecretFilter, SecretVault};
@@ -79,13 +80,13 @@ impl AuditSink {
 
     /// Returns the number of lost lines.
     pub(crate) fn lost_lines(&self) -> u64 {
-        self.audit.lost()
+        self.audit.lost_records()
     }
 
     /// Starts the line of a call.
     pub(crate) fn start_line(&self, caller: &str, tool: &str) -> CallLine {
-        let (caller, tool) = (shortened(caller), shortened(tool));
-        let subject = CallSubject { call: self.audit.number(), caller, tool, ..CallSubject::default() };
+        let (caller, tool) = (truncate_name(caller), truncate_name(tool));
+        let subject = CallSubject { call: self.audit.next_call_number(), caller, tool, ..CallSubject::default() };
         CallLine {
             audited: self.clone(),
             record: CallRecord { subject, ..CallRecord::default() },
@@ -113,8 +114,8 @@ impl AuditSink {
     ) {
         let outcome = if done { "ok" } else { "failed" };
         let plugin = of.map(|of| plugin_record(of));
-        let did = OperatorRecord { caller: shortened(caller), action, plugin, outcome };
-        self.audit.note(AuditEvent::Operator(Box::new(did)));
+        let did = OperatorRecord { caller: truncate_name(caller), action, plugin, outcome };
+        self.audit.record_server_event(AuditEvent::Operator(Box::new(did)));
     }
 }
 
@@ -141,7 +142,7 @@ impl ArgumentRecorder {
         // A secret can be stored in a file, and a file system can hang.
         let opened = timeout_at(deadline.into(), vault.open(caller)).await;
         let opened = opened.ok().and_then(Result::ok);
-        Self { redacted: opened.map(|opened| Arc::clone(&opened.secrets)) }
+        Self { redacted: opened.map(|opened| Arc::clone(&opened.filter)) }
     }
 
     /// Returns the record of the arguments. Takes time in proportion to their length.
@@ -152,7 +153,7 @@ impl ArgumentRecorder {
         };
         let cut = text.len() > MAX_ARGUMENTS_BYTES;
         let shown = if cut {
-            secrets.scrub_beginning(text.get(..text.floor_char_boundary(MAX_ARGUMENTS_BYTES)).unwrap_or_default())
+            secrets.scrub_truncated(text.get(..text.floor_char_boundary(MAX_ARGUMENTS_BYTES)).unwrap_or_default())
         } else {
             secrets.scrub(text).into_owned()
         };
@@ -194,9 +195,9 @@ impl CallLine {
     /// The call could not be recorded.
     pub(crate) async fn admit(&mut self, deadline: Instant) -> Result<(), CallRejection> {
         let audit = &self.audited.audit;
-        self.room = audit.reserve(AuditLog::weight(&self.record), deadline).await;
+        self.room = audit.reserve(AuditLog::reservation_bytes(&self.record), deadline).await;
         if self.room.is_none() && audit.when_full() != WhenFull::Drop {
-            return Err(CallRejection { reason: RejectionReason::Unrecorded, retry_after: Some(RETRY_INTERVAL) });
+            return Err(CallRejection { reason: RejectionReason::AuditLogFull, retry_after: Some(RETRY_INTERVAL) });
         }
         self.let_in = true;
         Ok(())
@@ -212,7 +213,7 @@ impl CallLine {
     pub(crate) async fn record_approval(&mut self, decision: ApprovalDecision) {
         let word = decision.word;
         let event = self.approval_event(decision);
-        if word == WhyUnapproved::Impossible.as_str() {
+        if word == MissingApprovalReason::Unsupported.as_str() {
             // A client can cause this at will, so it counts as a rejection.
             (self.unasked, self.let_in, self.room) = (Some(event), false, None);
         } else {
@@ -233,7 +234,7 @@ impl CallLine {
             decision: word,
             arguments: self.record.arguments.digest,
             waited_ms: waited.map(milliseconds),
-            answered_by: by.as_deref().map(shortened),
+            answered_by: by.as_deref().map(truncate_name),
         }
     }
 
@@ -261,7 +262,7 @@ impl CallLine {
     async fn add_event(&mut self, event: AuditEvent) {
         let audit = &self.audited.audit;
         match &mut self.room {
-            Some(room) => audit.record_in(room, event),
+            Some(room) => audit.record_reserved(room, event),
             None => audit.record(event, Instant::now() + UNRESERVED_LINE_TIMEOUT).await,
         }
     }
@@ -272,7 +273,9 @@ impl CallLine {
         let of_limit = limit.map(|limit| AuditEvent::Limit { subject: self.record.subject.clone(), limit });
         let before = self.unasked.take().or(of_limit);
         let call = self.take_event(outcome);
-        self.audited.audit.reject(&RejectedRecord { caller, tool, outcome, limit, count: 1 }, [before, Some(call)]);
+        self.audited
+            .audit
+            .record_rejection(&RejectedRecord { caller, tool, outcome, limit, count: 1 }, [before, Some(call)]);
     }
 
     fn take_event(&mut self, outcome: &'static str) -> AuditEvent {
@@ -293,7 +296,7 @@ impl Drop for CallLine {
         }
         let call = self.take_event(outcome);
         match &mut self.room {
-            Some(room) => self.audited.audit.record_in(room, call),
+            Some(room) => self.audited.audit.record_reserved(room, call),
             None => self.audited.audit.record_now(call),
         }
     }
@@ -324,14 +327,14 @@ impl DenialRecorder {
 }
 
 fn plugin_record(plugin: &Plugin) -> PluginRecord {
-    let (digest, grant) = (plugin.digest(), plugin.terms.grant);
-    PluginRecord { plugin: shortened(&plugin.id), digest, grant }
+    let (digest, grant) = (plugin.digest(), plugin.terms.grant_digest);
+    PluginRecord { plugin: truncate_name(&plugin.id), digest, grant }
 }
 
 /// Records the changes of each snapshot.
 impl PublishListener for AuditSink {
-    fn publishing(&self, previous: &Snapshot, next: &Snapshot) {
-        change_events(previous, next).for_each(|event| self.audit.note(event));
+    fn before_publish(&self, previous: &Snapshot, next: &Snapshot) {
+        change_events(previous, next).for_each(|event| self.audit.record_server_event(event));
     }
 }
 
@@ -354,10 +357,10 @@ fn plugin_change(id: &str, before: Option<&PluginReport>, now: &PluginReport) ->
             (!told).then_some(AuditEvent::Refused { plugin, why })
         }
         PluginFileStatus::Ready => {
-            let before = before.filter(|before| before.made_from.is_some());
+            let before = before.filter(|before| before.source_digests.is_some());
             let same = |part: fn(&PluginReport) -> Option<_>| before.is_some_and(|before| part(before) == part(now));
-            let component = same(|report| report.made_from.map(|from| from.component));
-            let previous = before.and_then(|before| before.made_from?.grant);
+            let component = same(|report| report.source_digests.map(|from| from.component));
+            let previous = before.and_then(|before| before.source_digests?.grant);
             let offers = |report: &PluginReport| (report.tools.clone(), report.prompts.clone());
             if !component || before.is_some_and(|before| offers(before) != offers(now) && previous == plugin.grant) {
                 return Some(AuditEvent::Load { plugin, tools: now.tools.len() });
@@ -373,13 +376,13 @@ fn plugin_change(id: &str, before: Option<&PluginReport>, now: &PluginReport) ->
 }
 
 fn report_record(id: &str, report: &PluginReport) -> PluginRecord {
-    let digest = report.made_from.and_then(|from| from.component);
-    PluginRecord { plugin: shortened(id), digest, grant: report.made_from.and_then(|from| from.grant) }
+    let digest = report.source_digests.and_then(|from| from.component);
+    PluginRecord { plugin: truncate_name(id), digest, grant: report.source_digests.and_then(|from| from.grant) }
 }
 
 #[cfg(test)]
 mod tests {
-    use toolbay_catalog::MadeFrom;
+    use toolbay_catalog::SourceDigests;
     use toolbay_model::Digest;
 
     use super::*;
@@ -399,8 +402,10 @@ mod tests {
             skills: Vec::new(),
             templates: Vec::new(),
             grant: None,
-            made_from: made_from
-                .map(|(component, grant)| MadeFrom { component: Some(digest(component)), grant: grant.map(digest) }),
+            source_digests: made_from.map(|(component, grant)| SourceDigests {
+                component: Some(digest(component)),
+                grant: grant.map(digest),
+            }),
         }
     }
 

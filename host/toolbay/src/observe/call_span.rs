@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use toolbay_mcp::{ClientCall, RequestWire};
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 use toolbay_model::{CallRequest, CallResult, CallUsage, ErrorKind, TraceContext};
 use toolbay_otel::{AttributeMap, AttributeValue, FinishedSpan, SpanEvent, SpanSide, SpanStatus};
 
@@ -102,7 +102,7 @@ impl CallSpan {
         if let Some(RequestWire { id, revision, is_local }) = call.wire.as_deref() {
             let transport = if *is_local { "pipe" } else { "tcp" };
             attributes.push(("mcp.protocol.version".into(), (*revision).into()));
-            attributes.push(("jsonrpc.request.id".into(), line(id, MAX_REQUEST_ID_BYTES).into()));
+            attributes.push(("jsonrpc.request.id".into(), clean_line(id, MAX_REQUEST_ID_BYTES).into()));
             attributes.push(("network.transport".into(), transport.into()));
             if !is_local {
                 attributes.push(("network.protocol.name".into(), "http".into()));
@@ -146,7 +146,7 @@ impl CallSpan {
         }
     }
 
-    /// Records the stages of the call, of which the first started at `began`.
+    /// Records the stages of the call, of which the first started at `started_at`.
     pub(crate) fn record_stages(&self, began: Instant, stages: FinishedStages) {
         if self.known.is_some() {
             let after = began.saturating_duration_since(self.clock);
@@ -186,13 +186,13 @@ impl Drop for CallSpan {
         let name = target.map_or_else(|| method.to_owned(), |target| format!("{method} {target}"));
         let parent = self.parent.take();
         self.tracer.export(FinishedSpan {
-            own,
+            context: own,
             parent_is_remote: parent.is_some(),
             parent,
             name,
             kind: SpanSide::Server,
-            began: self.began,
-            ended: self.began + self.clock.elapsed(),
+            started_at: self.began,
+            ended_at: self.began + self.clock.elapsed(),
             attributes,
             events: events.unwrap_or_default(),
             status,
@@ -212,7 +212,7 @@ fn stage_events(mut at: SystemTime, stages: &FinishedStages, attributes: &mut At
             CallStage::Check => ("dev.toolbay.check", "dev.toolbay.check.wall_ms"),
         };
         events.push(SpanEvent { at, name: event });
-        attributes.push((wall.into(), AttributeValue::Real(took.as_secs_f64() * 1e3)));
+        attributes.push((wall.into(), AttributeValue::Float(took.as_secs_f64() * 1e3)));
         at += *took;
     }
     events
@@ -222,11 +222,13 @@ fn stage_events(mut at: SystemTime, stages: &FinishedStages, attributes: &mut At
 fn usage_attributes(usage: &CallUsage) -> AttributeMap {
     let CallUsage { fuel, memory, http_requests, tcp_connections, .. } = *usage;
     let mut used: AttributeMap = vec![
-        ("dev.toolbay.fuel".into(), AttributeValue::count(fuel)),
-        ("dev.toolbay.memory.peak".into(), AttributeValue::count(memory)),
+        ("dev.toolbay.fuel".into(), AttributeValue::from_count(fuel)),
+        ("dev.toolbay.memory.peak".into(), AttributeValue::from_count(memory)),
     ];
     let network = [("dev.toolbay.http.requests", http_requests), ("dev.toolbay.tcp.connections", tcp_connections)];
-    used.extend(network.into_iter().filter(|(_, n)| *n > 0).map(|(name, n)| (name.into(), AttributeValue::count(n))));
+    used.extend(
+        network.into_iter().filter(|(_, n)| *n > 0).map(|(name, n)| (name.into(), AttributeValue::from_count(n))),
+    );
     used
 }
 

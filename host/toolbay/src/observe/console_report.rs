@@ -5,7 +5,7 @@ use std::time::{Instant, SystemTime};
 
 use toolbay_audit::ArgumentsRecord;
 use toolbay_console::{CallNote, ServerActivity, TextExcerpt};
-use toolbay_model::text::shown;
+use toolbay_model::text::bounded_line;
 use toolbay_model::{
     CallError, CallFailure, CallRejection, CallReply, CallResult, CallUsage, ContentBlock, ContentBody, ErrorKind,
     ToolOutput,
@@ -63,8 +63,8 @@ impl ConsoleSink {
     /// Sets the arguments, if contents are reported.
     pub(crate) fn set_arguments(&mut self, arguments: &ArgumentsRecord) {
         if let Some(text) = arguments.text.as_ref().filter(|_| self.contents) {
-            let excerpt = TextExcerpt::of(text);
-            self.arguments = Some(TextExcerpt { cut: excerpt.cut || arguments.cut, ..excerpt });
+            let excerpt = TextExcerpt::new(text);
+            self.arguments = Some(TextExcerpt { is_truncated: excerpt.is_truncated || arguments.cut, ..excerpt });
         }
     }
 
@@ -92,14 +92,14 @@ impl ConsoleSink {
         result: Option<TextExcerpt>,
     ) {
         self.ended = true;
-        self.watch.call(CallNote {
+        self.watch.record_call(CallNote {
             at: SystemTime::now(),
             caller: std::mem::take(&mut self.caller),
             plugin: self.plugin.take(),
             tool: std::mem::take(&mut self.tool),
             outcome,
             why,
-            took: self.began.elapsed(),
+            duration: self.began.elapsed(),
             usage,
             arguments: self.arguments.take(),
             result,
@@ -117,7 +117,7 @@ impl ConsoleSink {
             }
             CallFailure::InvalidArguments { violations, .. } if self.contents => {
                 let said: Vec<String> = violations.iter().map(ToString::to_string).collect();
-                shown(said.join("; "), MAX_TEXT_BYTES)
+                bounded_line(said.join("; "), MAX_TEXT_BYTES)
             }
             CallFailure::InvalidArguments { violations, .. } => {
                 format!("The arguments do not match the input schema in {} places.", violations.len())
@@ -126,10 +126,10 @@ impl ConsoleSink {
             CallFailure::Unapproved(unapproved) => unapproved.to_string(),
             CallFailure::Rejected(rejection) => rejection.reason.to_string(),
             CallFailure::Oversized(_) => "The result is larger than its client gets.".to_owned(),
-            CallFailure::Call(CallError::Denied { words, denied }) => {
-                shown(format_args!("{words} {denied}"), MAX_TEXT_BYTES)
+            CallFailure::Call(CallError::Denied { message: words, denial: denied }) => {
+                bounded_line(format_args!("{words} {denied}"), MAX_TEXT_BYTES)
             }
-            CallFailure::Call(error) => shown(error, MAX_TEXT_BYTES),
+            CallFailure::Call(error) => bounded_line(error, MAX_TEXT_BYTES),
         }
     }
 }
@@ -156,14 +156,14 @@ fn reply_excerpt(reply: &CallReply) -> TextExcerpt {
                 text.push('\n');
             }
             if let Some(structured) = structured.as_ref().filter(|_| text.is_empty()) {
-                text = shown(structured, 2 * MAX_TEXT_BYTES);
+                text = bounded_line(structured, 2 * MAX_TEXT_BYTES);
             }
-            TextExcerpt::of(text.trim_end())
+            TextExcerpt::new(text.trim_end())
         }
-        CallReply::Questions(_) => TextExcerpt::of("a question to the caller"),
-        CallReply::Prompt(_) => TextExcerpt::of("a prompt"),
-        CallReply::Resource(items) => TextExcerpt::of(&format!("{} contents", items.len())),
-        CallReply::Completion(_) => TextExcerpt::of("a completion"),
+        CallReply::Questions(_) => TextExcerpt::new("a question to the caller"),
+        CallReply::Prompt(_) => TextExcerpt::new("a prompt"),
+        CallReply::Resource(items) => TextExcerpt::new(&format!("{} contents", items.len())),
+        CallReply::Completion(_) => TextExcerpt::new("a completion"),
     }
 }
 
@@ -201,12 +201,12 @@ mod tests {
         };
         assert_eq!(
             reply_excerpt(&CallReply::Tool(output)),
-            TextExcerpt { text: "one\n[image/png, 3 bytes]".to_owned(), cut: false }
+            TextExcerpt { text: "one\n[image/png, 3 bytes]".to_owned(), is_truncated: false }
         );
         let long =
             ToolOutput { content: vec![content(ContentBody::Text("é".repeat(1 << 20)))], ..ToolOutput::default() };
         let cut = reply_excerpt(&CallReply::Tool(long));
-        assert!(cut.cut && cut.text.len() <= MAX_TEXT_BYTES);
+        assert!(cut.is_truncated && cut.text.len() <= MAX_TEXT_BYTES);
         let structured = ToolOutput { structured: Some(serde_json::json!({"a": [1, 2]})), ..ToolOutput::default() };
         assert_eq!(reply_excerpt(&CallReply::Tool(structured)).text, "{\"a\":[1,2]}");
     }

@@ -13,7 +13,7 @@ use crate::observe::metrics::{PluginChange, ServerMetrics};
 pub(crate) struct ChangeCounter(pub(crate) Arc<ServerMetrics>);
 
 impl PublishListener for ChangeCounter {
-    fn publishing(&self, previous: &Snapshot, next: &Snapshot) {
+    fn before_publish(&self, previous: &Snapshot, next: &Snapshot) {
         for event in change_events(previous, next) {
             match event {
                 AuditEvent::Load { .. } => self.0.count_change(PluginChange::Load),

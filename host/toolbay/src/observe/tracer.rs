@@ -42,12 +42,12 @@ impl SpanTracer {
 
     /// Creates a span within that of a caller, or the first span of a trace.
     pub(crate) fn begin(&self, caller: Option<&TraceContext>) -> Option<TraceContext> {
-        self.sampler.begin(caller)
+        self.sampler.start_span(caller)
     }
 
     /// Creates the span of a request that a plugin sends during a call, if the call is sampled.
     pub(crate) fn begin_request(&self, call: &TraceContext) -> Option<TraceContext> {
-        call.is_sampled().then(|| self.sampler.begin(Some(call))).flatten()
+        call.is_sampled().then(|| self.sampler.start_span(Some(call))).flatten()
     }
 
     /// Returns the name of a session in spans. With the real id, a reader of spans could take over
@@ -58,12 +58,23 @@ impl SpanTracer {
 
     /// Exports a finished span.
     pub(crate) fn export(&self, span: FinishedSpan) {
-        self.telemetry.span(span);
+        self.telemetry.record_span(span);
     }
 
     /// Exports the span of a plugin's request.
     pub(crate) fn export_exchange(&self, exchange: HttpExchange) {
-        let HttpExchange { own, parent, method, scheme, host, port, began, ended, status, error } = exchange;
+        let HttpExchange {
+            span: own,
+            parent_span_id: parent,
+            method,
+            scheme,
+            host,
+            port,
+            started_at: began,
+            ended_at: ended,
+            status,
+            error,
+        } = exchange;
         let error = error
             .map(str::to_owned)
             .or_else(|| status.filter(|status| *status >= MIN_ERROR_STATUS).map(|s| s.to_string()));
@@ -71,21 +82,21 @@ impl SpanTracer {
         let mut attributes: AttributeMap = vec![
             ("http.request.method".into(), method.into()),
             ("server.address".into(), host.into()),
-            ("server.port".into(), AttributeValue::Whole(port.into())),
+            ("server.port".into(), AttributeValue::Integer(port.into())),
             ("url.scheme".into(), scheme.into()),
         ];
         attributes
-            .extend(status.map(|status| ("http.response.status_code".into(), AttributeValue::Whole(status.into()))));
+            .extend(status.map(|status| ("http.response.status_code".into(), AttributeValue::Integer(status.into()))));
         let failed = error.is_some();
         attributes.extend(error.map(|error| ("error.type".into(), error.into())));
         self.export(FinishedSpan {
-            own,
+            context: own,
             parent: Some(parent),
             parent_is_remote: false,
             name,
             kind: SpanSide::Client,
-            began,
-            ended,
+            started_at: began,
+            ended_at: ended,
             attributes,
             events: Vec::new(),
             status: if failed { SpanStatus::Error(String::new()) } else { SpanStatus::Unset },

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::time::SystemTime;
 
-use toolbay_model::text::shown;
-use toolbay_otel::{AttributeMap, AttributeValue, LogEvent, LogSeverity, Telemetry, is_exporting};
+use toolbay_model::text::bounded_line;
+use toolbay_otel::{AttributeMap, AttributeValue, LogEvent, LogSeverity, Telemetry, is_exporter_thread};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes as SpanAttributes, Id};
 use tracing::{Event, Level, Subscriber};
@@ -52,7 +52,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogExportLayer {
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         let metadata = event.metadata();
         // Events that libraries emit during the export would be exported in turn, without end.
-        if is_exporting() && !metadata.target().starts_with(OWN_TARGET_PREFIX) {
+        if is_exporter_thread() && !metadata.target().starts_with(OWN_TARGET_PREFIX) {
             return;
         }
         let mut line = EventFields { names_callers: self.names_callers, ..EventFields::default() };
@@ -69,7 +69,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogExportLayer {
             Level::ERROR => LogSeverity::Error,
         };
         let EventFields { message, attributes, .. } = line;
-        self.telemetry.record(LogEvent { at: SystemTime::now(), severity, message, attributes, span });
+        self.telemetry.record_log_event(LogEvent { at: SystemTime::now(), severity, message, attributes, span });
     }
 }
 
@@ -108,27 +108,27 @@ impl EventFields {
 
 impl Visit for EventFields {
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.add(field, AttributeValue::Whole(value));
+        self.add(field, AttributeValue::Integer(value));
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.add(field, AttributeValue::count(value));
+        self.add(field, AttributeValue::from_count(value));
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
-        self.add(field, AttributeValue::Real(value));
+        self.add(field, AttributeValue::Float(value));
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.add(field, AttributeValue::Flag(value));
+        self.add(field, AttributeValue::Bool(value));
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.add(field, shown(value, MAX_VALUE_BYTES).into());
+        self.add(field, bounded_line(value, MAX_VALUE_BYTES).into());
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        let text = shown(format_args!("{value:?}"), MAX_VALUE_BYTES);
+        let text = bounded_line(format_args!("{value:?}"), MAX_VALUE_BYTES);
         if field.name() == "message" {
             self.message = text;
         } else {

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use std::thread;
 
 use anstyle::Style;
-use toolbay_model::text::shown;
+use toolbay_model::text::bounded_line;
 use toolbay_settings::toml_file::nearest;
 use tracing::field::Field;
 use tracing_subscriber::EnvFilter;
@@ -131,7 +131,7 @@ pub(crate) fn init(filter: &str, records: Option<LogExportLayer>) -> Result<(), 
 
 /// Writes a field as `name=value`, and the message without its name.
 fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> fmt::Result {
-    let value = shown(format_args!("{value:?}"), MAX_VALUE_BYTES);
+    let value = bounded_line(format_args!("{value:?}"), MAX_VALUE_BYTES);
     if field.name() == "message" {
         return writer.write_str(&value);
     }
@@ -148,7 +148,7 @@ fn report_panic(panic: &PanicHookInfo<'_>) {
     let place = panic.location().map(|place| format!(" at {place}")).unwrap_or_default();
     print_message(&format!(
         "internal error in the thread {name}{place}: {}",
-        shown(panic_message(panic), MAX_VALUE_BYTES)
+        bounded_line(panic_message(panic), MAX_VALUE_BYTES)
     ));
     let trace = Backtrace::capture();
     if trace.status() == BacktraceStatus::Captured {

@@ -15,7 +15,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 use toolbay_console::ServerActivity;
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
 
@@ -38,7 +38,7 @@ pub(crate) struct StderrWriter;
 impl Write for StderrWriter {
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
         if let Some(watch) = lock_console().upgrade() {
-            watch.log(&String::from_utf8_lossy(lines));
+            watch.record_log_lines(&String::from_utf8_lossy(lines));
         }
         match shared_queue() {
             Some(queue) => queue.push(lines),
@@ -74,7 +74,7 @@ pub(crate) fn print_message(message: &str) {
 /// Prints a message without a prefix. Control characters are removed, so that each of its lines is
 /// one line on a terminal.
 pub(crate) fn print_lines(message: &str) {
-    let lines: Vec<String> = message.split('\n').map(|text| line(text, MAX_LINE_BYTES)).collect();
+    let lines: Vec<String> = message.split('\n').map(|text| clean_line(text, MAX_LINE_BYTES)).collect();
     drop(StderrWriter.write((lines.join("\n") + "\n").as_bytes()));
 }
 

@@ -33,6 +33,7 @@ impl RunningConfig {
     /// The first mistake and the expected value, in one line.
     pub(crate) fn read(flags: Flags) -> Result<Self, ConfigError> {
         let (config, keys) = Config::load_with_keys(&flags, environment_variables())?;
+        let flags = Flags { requires_config: config.file_read, ..flags };
         Ok(Self { flags, config, keys })
     }
 
@@ -89,6 +90,7 @@ impl RunningConfig {
             tracing::warn!("to change {}, restart the server", difference.after_restart.join(", "));
         }
         self.keys = self.keys.with_live_values(&keys);
+        self.flags.requires_config |= config.file_read;
         self.config = config;
     }
 

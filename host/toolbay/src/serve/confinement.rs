@@ -53,12 +53,12 @@ impl ServerConfinement {
         if writable.required {
             worker.args(writable.paths());
         }
-        let programs = ProgramRunner::started_by(worker).map_err(|error| {
+        let programs = ProgramRunner::with_worker(worker).map_err(|error| {
             ConfigError::new(format!("server.confine: cannot start the process that starts programs: {error}"))
         })?;
         let created = create_folders(config);
         let confined = confine(&plan);
-        match confined.lacks() {
+        match confined.missing_restrictions() {
             Some(lacks) if config.server.confine == Confine::Required => Err(ConfigError::new(format!(
                 "server.confine = \"required\": the server cannot be confined completely ({lacks}); use another kernel, or set \
                  server.confine = true"
@@ -79,7 +79,7 @@ impl ServerConfinement {
             tracing::info!("not confined (server.confine = false)");
             return;
         };
-        match confined.lacks() {
+        match confined.missing_restrictions() {
             None => tracing::info!("confined: {confined}"),
             Some(lacks) => tracing::warn!("confined: {confined} ({lacks})"),
         }

@@ -17,7 +17,7 @@ use toolbay_console::{
 };
 use toolbay_mcp::http::ListenAddress;
 use toolbay_mcp::{CallerRights, ClientCall, ClientShare, Revision, result_json};
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 use toolbay_model::{
     CallError, CallFailure, CallJournal, CallReply, CallRequest, CallResult, Digest, Limits, NoopObserver,
     QuestionKind, QuestionKindSet, TargetKind,
@@ -61,7 +61,7 @@ impl ConsoleOperators {
     /// that is opened through the log stays so if no token is required.
     pub(crate) fn update(&self, config: &Config) {
         if !matches!(config.console.opener(&config.http), Some(ConsoleOpener::LogReader)) {
-            self.access.change(admins(config));
+            self.access.set_admins(admins(config));
         }
         *self.rights.lock().unwrap_or_else(PoisonError::into_inner) = rights(config);
     }
@@ -123,11 +123,12 @@ impl ConsoleOperations for ConsoleBackend {
     fn status(&self) -> ServerStatus {
         let (snapshot, admission) = (self.service.catalog().snapshot(), self.service.admission());
         let strange = snapshot.notes.iter().map(|(name, why)| format!("{name} is not a plugin: {why}"));
-        let notes = self.clamps.iter().cloned().chain(strange).take(MAX_NOTES).map(|note| line(&note, MAX_LINE_BYTES));
+        let notes =
+            self.clamps.iter().cloned().chain(strange).take(MAX_NOTES).map(|note| clean_line(&note, MAX_LINE_BYTES));
         ServerStatus {
             version: env!("CARGO_PKG_VERSION"),
             folder: self.folder.clone(),
-            complete: snapshot.complete,
+            is_loaded: snapshot.complete,
             offered: vec![
                 (snapshot.tools.len(), "tools"),
                 (snapshot.prompts.len(), "prompts"),
@@ -138,8 +139,8 @@ impl ConsoleOperations for ConsoleBackend {
             memory: admission.reserved_memory(),
             notes: notes.collect(),
             no_cache: self.service.sandbox().cache_off_reason().map(str::to_owned),
-            audit: self.audit.is_some(),
-            contents: self.contents,
+            has_audit_log: self.audit.is_some(),
+            records_contents: self.contents,
         }
     }
 
@@ -155,13 +156,14 @@ impl ConsoleOperations for ConsoleBackend {
         let snapshot = self.service.catalog().snapshot();
         let report = snapshot.plugins.get(id)?;
         let plugin = plugins_by_id(&snapshot).get(id).copied();
-        let offered = |what, names: &[String]| (what, names.iter().map(|name| line(name, MAX_LINE_BYTES)).collect());
+        let offered =
+            |what, names: &[String]| (what, names.iter().map(|name| clean_line(name, MAX_LINE_BYTES)).collect());
         let tools = report.tools.iter().filter_map(|name| snapshot.tools.get(name));
-        let code = plugin.filter(|plugin| plugin.component.callable.is_some());
+        let code = plugin.filter(|plugin| plugin.component.code.is_some());
         Some(PluginDetail {
             row: self.plugin_row(id, report, plugin),
             digest: report.digest.clone(),
-            terms: report.grant.iter().flat_map(grant_terms).map(|words| line(&words, MAX_LINE_BYTES)).collect(),
+            terms: report.grant.iter().flat_map(grant_terms).map(|words| clean_line(&words, MAX_LINE_BYTES)).collect(),
             limits: report.grant.as_ref().map(|grant| limit_rows(&grant.limits)).unwrap_or_default(),
             tools: tools.map(|offer| tool(offer)).collect(),
             offers: vec![
@@ -171,7 +173,7 @@ impl ConsoleOperations for ConsoleBackend {
                 offered("Resource templates", &report.templates),
             ],
             disabled: code.map(|plugin| self.service.activity(plugin).rest.disabled_callers()).unwrap_or_default(),
-            can_rest: code.is_some(),
+            can_suspend: code.is_some(),
         })
     }
 
@@ -194,7 +196,7 @@ impl ConsoleOperations for ConsoleBackend {
             }
             matching += 1;
         }
-        ToolsPage { rows, matching }
+        ToolsPage { rows, total: matching }
     }
 
     fn tool(&self, name: &str) -> Option<ToolDetail> {
@@ -223,7 +225,7 @@ impl ConsoleOperations for ConsoleBackend {
         viewer.local || rights.get(&viewer.name).is_some_and(|rights| rights.allow(tool))
     }
 
-    fn call(
+    fn call_tool(
         &self,
         viewer: &ConsoleViewer,
         tool: String,
@@ -243,11 +245,11 @@ impl ConsoleOperations for ConsoleBackend {
         })
     }
 
-    fn waiting(&self) -> Vec<WaitingApproval> {
+    fn waiting_approvals(&self) -> Vec<WaitingApproval> {
         self.service.waiting_approvals().map(WaitingApprovals::list).unwrap_or_default()
     }
 
-    fn answer(&self, viewer: &ConsoleViewer, id: u64, yes: bool) -> BoxFuture<'_, ApprovalOutcome> {
+    fn answer_approval(&self, viewer: &ConsoleViewer, id: u64, yes: bool) -> BoxFuture<'_, ApprovalOutcome> {
         let (waiting, viewer) = (self.service.waiting_approvals(), viewer.clone());
         Box::pin(async move {
             let Some(waiting) = waiting else { return ApprovalOutcome::Gone };
@@ -258,9 +260,9 @@ impl ConsoleOperations for ConsoleBackend {
         })
     }
 
-    fn rest(&self, viewer: &ConsoleViewer, plugin: &str, rests: bool) -> bool {
+    fn set_suspended(&self, viewer: &ConsoleViewer, plugin: &str, rests: bool) -> bool {
         let snapshot = self.service.catalog().snapshot();
-        let code = plugins_by_id(&snapshot).get(plugin).copied().filter(|plugin| plugin.component.callable.is_some());
+        let code = plugins_by_id(&snapshot).get(plugin).copied().filter(|plugin| plugin.component.code.is_some());
         if let Some(plugin) = code {
             self.service.activity(plugin).rest.set_suspended(rests);
             if let Some(audited) = self.service.audited() {
@@ -287,7 +289,7 @@ impl ConsoleOperations for ConsoleBackend {
         })
     }
 
-    fn audit(&self, most: usize) -> BoxFuture<'static, Option<Result<Vec<AuditLine>, String>>> {
+    fn audit_lines(&self, most: usize) -> BoxFuture<'static, Option<Result<Vec<AuditLine>, String>>> {
         let Some(folder) = self.audit.clone() else { return Box::pin(std::future::ready(None)) };
         Box::pin(async move {
             let reading = tokio::task::spawn_blocking(move || toolbay_audit::tail(&folder, most));
@@ -320,19 +322,19 @@ impl ConsoleBackend {
             id: id.to_owned(),
             status: match report.status {
                 PluginFileStatus::Loading => PluginStatus::Loading,
-                PluginFileStatus::Ready | PluginFileStatus::Stale if rests => PluginStatus::Resting,
+                PluginFileStatus::Ready | PluginFileStatus::Stale if rests => PluginStatus::Suspended,
                 PluginFileStatus::Ready => PluginStatus::Ready,
                 PluginFileStatus::Stale => PluginStatus::Stale,
                 PluginFileStatus::Refused => PluginStatus::Refused,
             },
-            about: report.about.clone(),
+            purpose: report.about.clone(),
             tools: report.tools.len(),
-            problems: report.problems.iter().map(|problem| line(problem, MAX_LINE_BYTES)).collect(),
+            problems: report.problems.iter().map(|problem| clean_line(problem, MAX_LINE_BYTES)).collect(),
             permissions: report
                 .grant
                 .iter()
                 .flat_map(grant_text::permission_lines)
-                .map(|words| line(&words, MAX_LINE_BYTES))
+                .map(|words| clean_line(&words, MAX_LINE_BYTES))
                 .collect(),
         }
     }
@@ -386,7 +388,7 @@ async fn call(
 
 /// Returns whether a call of the tool requires approval by a person.
 fn requires_approval(snapshot: &Snapshot, tool: &str) -> bool {
-    snapshot.tools.get(tool).is_some_and(|offer| offer.asks().is_some())
+    snapshot.tools.get(tool).is_some_and(|offer| offer.approval_policy().is_some())
 }
 
 /// Returns the outcome of a call, in the form that a client receives.
@@ -401,7 +403,7 @@ fn tool(offer: &ToolOffer) -> ToolRow {
         plugin: offer.plugin.id.clone(),
         title: offer.tool.title.clone(),
         description: offer.tool.description.clone(),
-        asks: offer.asks().map(|asks| asks.to_string()),
+        approval: offer.approval_policy().map(|asks| asks.to_string()),
     }
 }
 
@@ -422,11 +424,11 @@ fn audit_line(bytes: &[u8]) -> AuditLine {
     let Ok(record) = serde_json::from_slice::<Map<String, Value>>(bytes) else {
         return AuditLine {
             event: "damaged".to_owned(),
-            details: line(&String::from_utf8_lossy(bytes), MAX_LINE_BYTES),
+            details: clean_line(&String::from_utf8_lossy(bytes), MAX_LINE_BYTES),
             ..AuditLine::default()
         };
     };
-    let of = |key| line(text_field(&record, key), MAX_LINE_BYTES);
+    let of = |key| clean_line(text_field(&record, key), MAX_LINE_BYTES);
     AuditLine {
         time: of("time"),
         event: of("event"),

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use rustix::process::{geteuid, getpid};
 use toolbay_private::PrivateFolder;
-use toolbay_socket::{SocketFile, is_dead};
+use toolbay_socket::{SocketFile, is_abandoned};
 
 /// Suffix of the name of a socket, after the process id.
 const SOCKET_SUFFIX: &str = ".sock";
@@ -120,7 +120,7 @@ fn list_sockets(folder: &Path) -> Vec<ServerSocket> {
         let pid: u32 = name.strip_suffix(SOCKET_SUFFIX)?.parse().ok()?;
         let path = entry.path();
         // A live process that does not listen yet is about to do so.
-        if !Path::new(&format!("/proc/{pid}")).exists() && is_dead(&path) {
+        if !Path::new(&format!("/proc/{pid}")).exists() && is_abandoned(&path) {
             drop(std::fs::remove_file(&path));
             return None;
         }

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use toolbay_catalog::{GrantReport, LimitOverrides};
-use toolbay_model::text::thousands;
+use toolbay_model::text::format_thousands;
 use toolbay_model::{LimitValue, Limits};
-use toolbay_policy::{MountAccess, ScratchPermission, StateBy, StateGrant};
+use toolbay_policy::{MountAccess, ScratchPermission, StateGrant, StateScope};
 
 /// Returns one line per permission of a grant.
 pub(crate) fn permission_lines(granted: &GrantReport) -> Vec<String> {
@@ -22,7 +22,7 @@ pub(crate) fn permission_lines(granted: &GrantReport) -> Vec<String> {
         let host: PathBuf = mount.host.components().collect();
         let by = if mount.by.is_some() { ", a folder for each caller" } else { "" };
         let quota = mount.quota.map(|quota| format!(", at most {}", quota.display().iec())).unwrap_or_default();
-        let entries = mount.most_entries().map(|most| format!(", at most {most} entries")).unwrap_or_default();
+        let entries = mount.max_entries().map(|most| format!(", at most {most} entries")).unwrap_or_default();
         lines.push(format!("mount: {} at {} ({access}{by}{quota}{entries})", host.display(), mount.guest));
     }
     if let Some(ScratchPermission { guest, size, entries }) = &permissions.scratch {
@@ -37,13 +37,13 @@ pub(crate) fn permission_lines(granted: &GrantReport) -> Vec<String> {
     if !permissions.network_private.is_empty() {
         lines.push(format!("private networks: {}", join_list(&permissions.network_private)));
     }
-    lines.extend(permissions.ui.lines());
+    lines.extend(permissions.ui.summary_lines());
     if permissions.deterministic {
         lines.push("deterministic: fixed clocks and random numbers".to_owned());
     }
     if let Some(StateGrant { size, keys, by }) = permissions.state {
-        let by = if by == StateBy::Caller { " for each caller" } else { "" };
-        lines.push(format!("state: {} and {} keys{by}", size.display().iec(), thousands(keys)));
+        let by = if by == StateScope::Caller { " for each caller" } else { "" };
+        lines.push(format!("state: {} and {} keys{by}", size.display().iec(), format_thousands(keys)));
     }
     lines
 }
@@ -68,7 +68,7 @@ pub(crate) fn term_lines(granted: &GrantReport) -> Vec<String> {
         lines.push(format!("rate limit per tool: {limit}"));
     }
     let limit = |(key, amount): (&str, LimitValue)| format!("{key}: {amount}");
-    lines.extend(granted.limits.unlike(&Limits::DEFAULT).map(limit));
+    lines.extend(granted.limits.differences_from(&Limits::DEFAULT).map(limit));
     for (tool, LimitOverrides(limits)) in &granted.tools {
         let limits: Vec<String> = limits.iter().map(|(key, amount)| format!("{key} {amount}")).collect();
         lines.push(format!("tool {tool}: {}", limits.join(", ")));

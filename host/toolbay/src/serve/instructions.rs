@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use toolbay_catalog::{PluginReport, Snapshot};
 use toolbay_mcp::CallerRights;
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 
 /// Maximum length of the instructions, in characters, if the operator's text leaves room. Clients
 /// silently truncate longer ones.
@@ -38,7 +38,7 @@ pub(crate) fn render(snapshot: &Snapshot, rights: &CallerRights, own: &str) -> S
             left_out += 1;
             continue;
         }
-        let about = line(&format!("{id}: {}", describe_plugin(report, offered, rights)), MAX_LINE_BYTES);
+        let about = clean_line(&format!("{id}: {}", describe_plugin(report, offered, rights)), MAX_LINE_BYTES);
         match room.checked_sub("- \n".len() + about.chars().count()) {
             Some(left) => {
                 room = left;
@@ -50,7 +50,7 @@ pub(crate) fn render(snapshot: &Snapshot, rights: &CallerRights, own: &str) -> S
     if left_out > 0 {
         let _ = writeln!(lines, "- and {left_out} more");
     }
-    if snapshot.introduced && !snapshot.complete {
+    if snapshot.first_loaded && !snapshot.complete {
         // The number is not disclosed to a client that may not use them.
         let _ = writeln!(lines, "- and others, which are still being loaded");
     }
@@ -100,7 +100,7 @@ mod tests {
             skills: Vec::new(),
             templates: Vec::new(),
             grant: None,
-            made_from: None,
+            source_digests: None,
         }
     }
 

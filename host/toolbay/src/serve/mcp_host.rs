@@ -8,7 +8,7 @@ use toolbay_mcp::{
     CallerRights, CallerView, ClientShare, Host, ListPage, MetricsForm, OperatorAnswer, PageCache, PendingQuestions,
     ProtocolOptions, RequestStates, ResourceUpdates, TaskTable, TrafficSource, TransportTraffic,
 };
-use toolbay_model::{AskedAbout, JsonText, ListedResource, Prompt, Skill, Tool};
+use toolbay_model::{JsonText, ListedResource, Prompt, QuestionSubject, Skill, Tool};
 
 use crate::approval::ruling::{self, ApprovalSubject};
 use crate::call::client_share::ServerShare;
@@ -23,8 +23,8 @@ impl Host for CallService {
 
     fn wait_for_change(&self, listing: u64) -> BoxFuture<'_, Option<u64>> {
         Box::pin(async move {
-            let snapshot = self.catalog().wait_for(|snapshot| snapshot.listing > listing).await;
-            Some(snapshot.listing).filter(|now| *now > listing)
+            let snapshot = self.catalog().wait_for(|snapshot| snapshot.list_generation > listing).await;
+            Some(snapshot.list_generation).filter(|now| *now > listing)
         })
     }
 
@@ -34,7 +34,7 @@ impl Host for CallService {
 
     fn wait_for_instructions(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            self.catalog().wait_for(|snapshot| snapshot.complete || snapshot.introduced).await;
+            self.catalog().wait_for(|snapshot| snapshot.complete || snapshot.first_loaded).await;
         })
     }
 
@@ -118,12 +118,12 @@ impl Host for CallService {
 
     fn portable_tool(&self, tool: &Arc<Tool>) -> Arc<Tool> {
         let Ok(schema) = serde_json::from_str(tool.input_schema.get()) else { return Arc::clone(tool) };
-        let input_schema = JsonText::new(&toolbay_schema::portable(&schema));
+        let input_schema = JsonText::new(&toolbay_schema::portable_schema(&schema));
         Arc::new(Tool { input_schema, ..Tool::clone(tool) })
     }
 
     fn listed_uri(&self, uri: &str) -> Option<String> {
-        self.catalog().snapshot().spelling(uri)
+        self.catalog().snapshot().find_spelling(uri)
     }
 
     fn client(&self, name: &str) -> Arc<dyn ClientShare> {
@@ -135,7 +135,7 @@ impl Host for CallService {
     }
 
     fn operator_answer(&self, put: PendingQuestions<'_>) -> Option<OperatorAnswer> {
-        let asked: AskedAbout = *put.journal.asked_about.clone()?;
+        let asked: QuestionSubject = *put.journal.subject.clone()?;
         let question = ruling::question_text(put.questions)?;
         let [until, began] = [put.journal.until, put.journal.began].map(|at| UNIX_EPOCH + Duration::from_millis(at));
         let (caller, plugin, tool) = (put.caller.to_owned(), asked.plugin.clone(), asked.tool.clone());

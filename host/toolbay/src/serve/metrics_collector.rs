@@ -34,7 +34,7 @@ pub(crate) fn collect_metrics(service: &CallService, traffic: Option<TransportTr
         traffic,
         state: service.state_size(),
         lost: service.lost_lines(),
-        unsent: service.telemetry().map(toolbay_otel::Telemetry::lost),
+        unsent: service.telemetry().map(toolbay_otel::Telemetry::lost_items),
         process: ProcessFigures::read(),
     };
     Some(collect_families(metrics, &figures))

@@ -20,7 +20,7 @@ use toolbay_console::ServerActivity;
 use toolbay_mcp::http::AuthPolicy;
 use toolbay_mcp::process_stdio::{StdinStream, StdoutStream};
 use toolbay_mcp::{ClientCall, ClientShare, RequestStates, ResourceUpdates, http, stdio};
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 use toolbay_model::{
     CallError, CallFailure, CallJournal, CallObserver, CallReply, CallRequest, CallResult, QuestionKind,
     QuestionKindSet,
@@ -129,7 +129,7 @@ impl ServerBuilder {
     /// programs.
     #[must_use]
     pub(crate) fn confined_by(self, wall: &ServerConfinement) -> Self {
-        let reach = wall.confined().and_then(toolbay_confine::ConfinementReport::reach);
+        let reach = wall.confined().and_then(toolbay_confine::ConfinementReport::reachable_files);
         Self { programs: wall.programs.clone(), reach, writable: wall.writable(), ..self }
     }
 
@@ -151,28 +151,28 @@ impl ServerBuilder {
     pub(crate) fn start_with(self, opened: Option<RecordingFile>) -> anyhow::Result<Server> {
         let Self { config, watch, audit, record, compiler, telemetry, programs, reach, writable } = self;
         // Runs on another processor while the engine is created.
-        tokio::task::spawn_blocking(JsonSchema::prepare);
+        tokio::task::spawn_blocking(JsonSchema::prepare_meta_schema);
         let mut settings = config.sandbox()?;
         settings.compiler = compiler.or(settings.compiler);
         let state = settings.state.clone();
         let sandbox = Sandbox::new(settings)?;
         let watcher = if watch { create_watcher(&config) } else { None };
-        let rules = LoadPolicy { reach, writable, ..config.rules() };
+        let rules = LoadPolicy { reachable_files: reach, writable_paths: writable, ..config.rules() };
         let loader = PluginLoader::new(sandbox.clone(), rules, config.plugins.clone()).with_programs(programs);
         let rules = loader.rules();
         let (mut publisher, catalog) = channel();
         let audited = if audit { open_audit_log(&config)? } else { None };
         if let Some(audited) = &audited {
-            publisher = publisher.witnessed(Arc::new(audited.clone()));
+            publisher = publisher.with_listener(Arc::new(audited.clone()));
         }
         let shown = create_console_watch(&config, watch);
         let recorded = if record { open_recording(&config, opened)? } else { None };
         let metrics = create_metrics(&config);
         if let Some(metrics) = &metrics {
-            publisher = publisher.witnessed(Arc::new(ChangeCounter(Arc::clone(metrics))));
+            publisher = publisher.with_listener(Arc::new(ChangeCounter(Arc::clone(metrics))));
         }
         let updates = ResourceUpdates::default();
-        publisher = publisher.witnessed(Arc::new(SubscriptionNotifier(updates.clone())));
+        publisher = publisher.with_listener(Arc::new(SubscriptionNotifier(updates.clone())));
         // A command makes one call and is never asked questions, so it needs no persistent keys.
         let request_states = if watch { open_request_states(&config)? } else { ephemeral_request_states()? };
         let protocol = ProtocolState { updates, request_states };
@@ -201,7 +201,7 @@ impl ServerBuilder {
 struct SubscriptionNotifier(ResourceUpdates);
 
 impl PublishListener for SubscriptionNotifier {
-    fn updated(&self, uris: &[String]) {
+    fn resources_updated(&self, uris: &[String]) {
         for uri in uris {
             self.0.notify_changed(uri);
         }
@@ -407,7 +407,7 @@ impl Server {
         observer: Arc<dyn CallObserver>,
         allow: impl AsyncFnOnce(&str) -> bool,
     ) -> CallResult {
-        let asks = self.snapshot().tools.get(&tool).is_some_and(|offer| offer.asks().is_some());
+        let asks = self.snapshot().tools.get(&tool).is_some_and(|offer| offer.approval_policy().is_some());
         let answerable = QuestionKindSet::default();
         let answerable = if asks { answerable.with(QuestionKind::Form) } else { answerable };
         let (name, values) = (tool.clone(), arguments.clone());
@@ -476,13 +476,13 @@ impl Server {
         let listener = tokio::net::UnixListener::from_std(listener)?;
         let server = Arc::downgrade(self);
         let folder = std::path::absolute(&self.config.plugins).unwrap_or_else(|_| self.config.plugins.clone());
-        let about = line(&folder.to_string_lossy(), MAX_PATH_BYTES);
+        let about = clean_line(&folder.to_string_lossy(), MAX_PATH_BYTES);
         let open = move || {
             let server = server.upgrade()?;
-            let watch = Arc::new(ServerActivity::later());
+            let watch = Arc::new(ServerActivity::on_first_use());
             stderr::set_console(&watch);
             server.service.set_watch(&watch);
-            tokio::spawn(Arc::clone(&watch).take_in());
+            tokio::spawn(Arc::clone(&watch).drain_calls());
             Some(console_operations::stdio_console(&server.service, &watch, &server.config))
         };
         Ok(AbortOnDropHandle::new(tokio::spawn(toolbay_console::serve(listener, about, open))))
@@ -510,7 +510,7 @@ impl Server {
                 options.pages = Some(pages);
                 *self.operators.lock().unwrap_or_else(PoisonError::into_inner) = Some(operators);
             }
-            AbortOnDropHandle::new(tokio::spawn(Arc::clone(watch).take_in()))
+            AbortOnDropHandle::new(tokio::spawn(Arc::clone(watch).drain_calls()))
         });
         let ended = http::serve(host, options, listener, &self.doors, stop).await;
         self.service.tasks().stop().await;
@@ -530,7 +530,7 @@ impl Server {
         }
         if let Some(live) = &self.rules {
             let LoadPolicy { limits, rate_limit, approve, .. } = config.rules();
-            live.set(&limits, rate_limit, approve);
+            live.update_defaults(&limits, rate_limit, approve);
         }
     }
 

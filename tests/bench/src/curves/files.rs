@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use toolbay_testkit::{Tiny, Tool};
+use toolbay_testkit::{TinyComponent, TinyTool};
 
 use super::stand::{Growing, Stand, ms, start};
 use crate::serving;
@@ -54,16 +54,16 @@ fn all(stand: &Stand, points: &[u32], kind: Kind) -> Result<Growing> {
     for count in points {
         let folder = serving::folder(&stand.server)?;
         if let Kind::Prompt = kind {
-            fs::create_dir(folder.path("many.prompts"))?;
+            fs::create_dir(folder.plugin_path("many.prompts"))?;
         }
         let change = |version: u32| -> Result<()> {
             let staged: Vec<_> = (0..*count).map(|number| kind.file(number, version)).collect();
             for (name, bytes) in &staged {
-                fs::write(folder.beside(&name.replace('/', "-")), bytes)?;
+                fs::write(folder.sibling_path(&name.replace('/', "-")), bytes)?;
             }
             // All files change at once: they are written next to the folder, and then renamed.
             for (name, _) in &staged {
-                fs::rename(folder.beside(&name.replace('/', "-")), folder.path(name))?;
+                fs::rename(folder.sibling_path(&name.replace('/', "-")), folder.plugin_path(name))?;
             }
             Ok(())
         };
@@ -76,7 +76,7 @@ fn all(stand: &Stand, points: &[u32], kind: Kind) -> Result<Growing> {
             kind.wait(&mut server, *count, version)?;
             growing.add(*count, &[ms(began.elapsed())]);
         }
-        ensure!(Path::new(&folder.plugins()).is_dir(), "the folder has gone");
+        ensure!(Path::new(&folder.plugin_folder()).is_dir(), "the folder has gone");
     }
     Ok(growing)
 }
@@ -91,8 +91,8 @@ impl Kind {
                 (format!("many.prompts/prompt_{number}.md"), text.into_bytes())
             }
             Self::Plugin => {
-                let tool = Tool { description: Some(about), ..Tool::new(&format!("tool_{number}")) };
-                (format!("plugin-{number}.wasm"), Tiny::of(vec![tool]).build())
+                let tool = TinyTool { description: Some(about), ..TinyTool::new(&format!("tool_{number}")) };
+                (format!("plugin-{number}.wasm"), TinyComponent::with_tools(vec![tool]).build())
             }
         }
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::Result;
-use toolbay_testkit::{Folder, Tiny};
+use toolbay_testkit::{TestFolder, TinyComponent};
 
 use super::stand::{Growing, Stand, ms, start};
 use crate::serving;
@@ -49,7 +49,7 @@ pub(super) fn measure(stand: &Stand) -> Result<Vec<Lines>> {
 
 /// Returns the time until the response to `initialize`, the time until all plugins are listed, and
 /// the memory then, in MiB.
-fn started(folder: &Folder, plugins: u32) -> Result<(Duration, Duration, f64)> {
+fn started(folder: &TestFolder, plugins: u32) -> Result<(Duration, Duration, f64)> {
     let mut server = start(folder, Via::Stdio)?;
     let handshake = server.started.elapsed();
     server.until_listed_within(PATIENCE, |names| names.len() == plugins as usize)?;
@@ -60,11 +60,11 @@ fn started(folder: &Folder, plugins: u32) -> Result<(Duration, Duration, f64)> {
     Ok((handshake, all, resident))
 }
 
-fn folder(stand: &Stand, plugins: u32) -> Result<Folder> {
+fn folder(stand: &Stand, plugins: u32) -> Result<TestFolder> {
     let folder = serving::folder(&stand.server)?;
     for number in 0..plugins {
         let tool = format!("tool_{number}");
-        fs::write(folder.path(&format!("plugin-{number}.wasm")), Tiny::new(&[&tool]).build())?;
+        fs::write(folder.plugin_path(&format!("plugin-{number}.wasm")), TinyComponent::new(&[&tool]).build())?;
     }
     Ok(folder)
 }

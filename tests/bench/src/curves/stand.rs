@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Result;
-use toolbay_testkit::Folder;
+use toolbay_testkit::TestFolder;
 
 use crate::serving;
 use toolbay_load::{Driven, Group, Server, Until, Via, Work};
@@ -40,7 +40,7 @@ impl Stand {
     }
 
     /// Creates a folder with the plugin.
-    pub(super) fn folder(&self) -> Result<Folder> {
+    pub(super) fn folder(&self) -> Result<TestFolder> {
         serving::with_plugin(&self.server, &self.plugin)
     }
 
@@ -54,12 +54,12 @@ impl Stand {
 }
 
 /// Starts a server for a folder.
-pub(super) fn start(folder: &Folder, via: Via) -> Result<Server> {
+pub(super) fn start(folder: &TestFolder, via: Via) -> Result<Server> {
     Server::start(&|address: Option<SocketAddr>| -> Command { serving::start(folder, address) }, via)
 }
 
 /// Starts a server for a folder with the plugin, and waits until the plugin is loaded.
-pub(super) fn with_echo(folder: &Folder, via: Via) -> Result<Server> {
+pub(super) fn with_echo(folder: &TestFolder, via: Via) -> Result<Server> {
     let mut server = start(folder, via)?;
     server.until_listed(|tools| tools.iter().any(|tool| tool == "echo"))?;
     Ok(server)

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use serde_json::json;
-use toolbay_testkit::{Folder, Tiny};
+use toolbay_testkit::{TestFolder, TinyComponent};
 
 use super::stand::{Growing, Stand, drive, ms, start};
 use toolbay_load::{Via, Work};
@@ -53,14 +53,14 @@ pub(super) fn measure(stand: &Stand) -> Result<Vec<Lines>> {
 
 /// Creates a folder with this number of tools: those of the called plugin, and of others that are
 /// not called.
-fn folder(stand: &Stand, tools: u32) -> Result<Folder> {
+fn folder(stand: &Stand, tools: u32) -> Result<TestFolder> {
     let folder = stand.folder()?;
     let mut left = tools.saturating_sub(OWN);
     while left > 0 {
         let count = left.min(EACH);
         let names: Vec<String> = (0..count).map(|number| format!("tool_{}", left - number)).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        fs::write(folder.path(&format!("others-{left}.wasm")), Tiny::new(&names).build())?;
+        fs::write(folder.plugin_path(&format!("others-{left}.wasm")), TinyComponent::new(&names).build())?;
         left -= count;
     }
     Ok(folder)

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use toolbay_testkit::build::{Builder, Profile};
+use toolbay_testkit::build::{BuildProfile, WorkspaceBuilder};
 use toolbay_testkit::command;
-use toolbay_testkit::guests::once;
-use toolbay_testkit::workspace::Workspace;
+use toolbay_testkit::guests::run_once;
+use toolbay_testkit::workspace::CargoWorkspace;
 
 use crate::{native, serving};
 use toolbay_load::{Launch, Work};
@@ -34,17 +34,17 @@ impl Peer {
 }
 
 /// Returns Toolbay with a plain function, and with a plugin that uses the Rust SDK.
-pub(super) fn toolbay(builder: &mut Builder<'_>, server: Option<&Path>) -> Result<Vec<Peer>> {
+pub(super) fn toolbay(builder: &mut WorkspaceBuilder<'_>, server: Option<&Path>) -> Result<Vec<Peer>> {
     let built = match server {
         Some(server) => fs::canonicalize(server).with_context(|| format!("no server {}", server.display()))?,
-        None => builder.server(Profile::Release)?,
+        None => builder.build_server(BuildProfile::Release)?,
     };
     let version = command::output(Command::new(&built).arg("--version"))?;
     let mut peers = Vec::new();
     for (name, guest, about) in
         [("toolbay", "echo", "plain functions"), ("toolbay-sdk", "echo-sdk", "a plugin on the Rust SDK")]
     {
-        let guests = builder.guest(guest)?;
+        let guests = builder.build_guest(guest)?;
         let folder = serving::with_plugin(&built, &guests.join(guest).with_extension("wasm"))?;
         let about = format!("{}, {about}: a fresh sandbox for each call", version.trim());
         peers.push(Peer::new(name, about, move |address| serving::start(&folder, address)));
@@ -53,7 +53,7 @@ pub(super) fn toolbay(builder: &mut Builder<'_>, server: Option<&Path>) -> Resul
 }
 
 /// Returns the servers on the official SDKs. An error explains how to install the server.
-pub(super) fn others(workspace: &Workspace, install: bool) -> Vec<Result<Peer>> {
+pub(super) fn others(workspace: &CargoWorkspace, install: bool) -> Vec<Result<Peer>> {
     let places = Places {
         workspace,
         source: workspace.root.join("tests/bench/peers"),
@@ -69,7 +69,7 @@ pub(super) fn others(workspace: &Workspace, install: bool) -> Vec<Result<Peer>> 
 
 /// The directories of the other servers.
 struct Places<'workspace> {
-    workspace: &'workspace Workspace,
+    workspace: &'workspace CargoWorkspace,
     source: PathBuf,
     installed: PathBuf,
     install: bool,
@@ -138,7 +138,7 @@ impl Places<'_> {
     /// Installs a missing server if installation was requested.
     fn installed(&self, stamp: &Path, inputs: &str, install: impl FnOnce() -> Result<()>) -> Result<()> {
         if self.install {
-            return once(stamp, inputs, install);
+            return run_once(stamp, inputs, install);
         }
         ensure!(fs::read_to_string(stamp).is_ok_and(|done| done == inputs), "it is not installed; {INSTALL}");
         Ok(())
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn what_is_not_installed_says_how_to_install_it() {
         let folder = tempfile::tempdir().unwrap();
-        let workspace = Workspace::load().unwrap();
+        let workspace = CargoWorkspace::load().unwrap();
         let source = workspace.root.join("tests/bench/peers");
         let places = Places { workspace: &workspace, source, installed: folder.path().to_owned(), install: false };
         for peer in [places.node(), places.python()] {

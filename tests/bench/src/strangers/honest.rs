@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde_json::json;
-use toolbay_testkit::{DEADLINE, Ended, Reply, Socket, message, revision};
+use toolbay_testkit::{ClientSocket, ConnectionEnd, DEADLINE, HttpReply, message, revision};
 
 use crate::fairness::pause;
 
@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// An honest client.
 pub(super) struct Honest {
     server: SocketAddr,
-    socket: Option<Socket>,
+    socket: Option<ClientSocket>,
     calls: u64,
 }
 
@@ -55,7 +55,8 @@ impl Honest {
     fn call(&mut self) -> Result<bool> {
         self.calls += 1;
         let params = json!({"name": "light", "arguments": {}});
-        let body = message::stateless(revision::STATELESS, self.calls, "tools/call", params).to_string();
+        let body = message::stateless_request(revision::FIRST_STATELESS_REVISION, self.calls, "tools/call", params)
+            .to_string();
         let text = post(&format!("Mcp-Method: tools/call\r\nMcp-Name: light\r\n{}", stateless()), &body);
         let Ok(reply) = self.exchange(text.as_bytes()) else {
             self.socket = None;
@@ -64,24 +65,24 @@ impl Honest {
         if reply.status != 200 {
             return Ok(false);
         }
-        let answer = reply.answer()?;
+        let answer = reply.response_message()?;
         ensure!(answer.get("id").is_some_and(|id| *id == self.calls), "call {} got {answer}", self.calls);
         // While the tool is not loaded, the response is an error.
-        let Ok(result) = message::answer(answer)? else { return Ok(false) };
+        let Ok(result) = message::parse_response(answer)? else { return Ok(false) };
         if message::is_error(&result) {
             return Ok(false);
         }
-        ensure!(message::text(&result) == "fine", "a call got {result}");
+        ensure!(message::result_text(&result) == "fine", "a call got {result}");
         Ok(true)
     }
 
-    fn exchange(&mut self, text: &[u8]) -> Result<Reply, Ended> {
+    fn exchange(&mut self, text: &[u8]) -> Result<HttpReply, ConnectionEnd> {
         let mut socket = match self.socket.take() {
             Some(socket) => socket,
-            None => Socket::connect(self.server, ADDRESS, DEADLINE)?,
+            None => ClientSocket::connect(self.server, ADDRESS, DEADLINE)?,
         };
         socket.send(text)?;
-        let reply = socket.reply(false)?;
+        let reply = socket.wait_for_reply(false)?;
         self.socket = Some(socket);
         Ok(reply)
     }
@@ -89,7 +90,7 @@ impl Honest {
 
 /// Returns the header that states the revision.
 pub(super) fn stateless() -> String {
-    format!("MCP-Protocol-Version: {}\r\n", revision::STATELESS)
+    format!("MCP-Protocol-Version: {}\r\n", revision::FIRST_STATELESS_REVISION)
 }
 
 /// Returns a POST with these headers and the ones that every POST has.

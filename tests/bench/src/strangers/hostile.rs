@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use rustix::process::setpriority_process;
 use serde_json::{Value, json};
-use toolbay_testkit::{Ended, Signal, Socket, message, revision};
+use toolbay_testkit::{ClientSocket, ConnectionEnd, ObservableValue, message, revision};
 
 use super::honest::{post, stateless};
 
@@ -80,7 +80,7 @@ impl Kind {
     }
 
     /// Repeats its action until the signal. Returns the number of repetitions.
-    pub(super) fn go_on(self, server: SocketAddr, over: &Signal<bool>) -> u64 {
+    pub(super) fn go_on(self, server: SocketAddr, over: &ObservableValue<bool>) -> u64 {
         // On Linux, this sets the priority of the calling thread. A real client runs on a different
         // machine, so its computation must not take CPU time from the server and the honest
         // clients.
@@ -94,8 +94,8 @@ impl Kind {
         times
     }
 
-    fn once(self, server: SocketAddr, text: &[u8], kept: &mut VecDeque<Socket>) -> Result<(), Ended> {
-        let connect = || Socket::connect(server, ADDRESS, PATIENCE);
+    fn once(self, server: SocketAddr, text: &[u8], kept: &mut VecDeque<ClientSocket>) -> Result<(), ConnectionEnd> {
+        let connect = || ClientSocket::connect(server, ADDRESS, PATIENCE);
         match self {
             Self::Deaf => {
                 let mut socket = connect()?;
@@ -115,14 +115,14 @@ impl Kind {
                     None => connect()?,
                 };
                 socket.send(text)?;
-                socket.reply(false)?;
+                socket.wait_for_reply(false)?;
                 kept.push_back(socket);
             }
             Self::Approvals => {
                 let mut socket = connect()?;
                 let hello = message::request(1, "initialize", &asking()).to_string();
                 socket.send(post("", &hello).as_bytes())?;
-                let session = socket.reply(false)?.header("mcp-session-id").unwrap_or_default().to_owned();
+                let session = socket.wait_for_reply(false)?.header("mcp-session-id").unwrap_or_default().to_owned();
                 let call = message::request(2, "tools/call", &json!({"name": "guarded", "arguments": {}})).to_string();
                 socket.send(post(&format!("Mcp-Session-Id: {session}\r\n"), &call).as_bytes())?;
                 keep(kept, socket);
@@ -135,7 +135,7 @@ impl Kind {
                 }
                 // After each response, the next request is sent.
                 if let Some(mut socket) = kept.pop_front() {
-                    socket.reply(false)?;
+                    socket.wait_for_reply(false)?;
                     socket.send(text)?;
                     kept.push_back(socket);
                 }
@@ -162,7 +162,7 @@ impl Kind {
                 text
             }
             Self::Initialize => {
-                let mut hello = message::hello(revision::SESSION);
+                let mut hello = message::initialize_params(revision::NEWEST_SESSION_REVISION);
                 let members: serde_json::Map<String, Value> =
                     (0..300_000).map(|n| (n.to_string(), json!({}))).collect();
                 if let Some(hello) = hello.as_object_mut() {
@@ -170,9 +170,11 @@ impl Kind {
                 }
                 post("", &message::request(1, "initialize", &hello).to_string())
             }
-            Self::Sessions => {
-                post("", &message::request(1, "initialize", &message::hello(revision::SESSION)).to_string())
-            }
+            Self::Sessions => post(
+                "",
+                &message::request(1, "initialize", &message::initialize_params(revision::NEWEST_SESSION_REVISION))
+                    .to_string(),
+            ),
             Self::Streams => request("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}})),
             Self::Checks => {
                 let lists: Vec<Value> = (0..60_000).map(|_| json!([[]])).collect();
@@ -191,7 +193,7 @@ fn listen(uri: impl Fn(usize) -> String) -> String {
 
 /// Returns the `initialize` parameters of a client that supports elicitation.
 fn asking() -> Value {
-    let mut hello = message::hello(revision::SESSION);
+    let mut hello = message::initialize_params(revision::NEWEST_SESSION_REVISION);
     if let Some(hello) = hello.as_object_mut() {
         hello.insert("capabilities".to_owned(), json!({"elicitation": {}}));
     }
@@ -202,10 +204,10 @@ fn asking() -> Value {
 fn request(method: &str, params: Value) -> String {
     let name = params.get("name").and_then(Value::as_str).map(|name| format!("Mcp-Name: {name}\r\n"));
     let headers = format!("Mcp-Method: {method}\r\n{}{}", stateless(), name.unwrap_or_default());
-    post(&headers, &message::stateless(revision::STATELESS, 1, method, params).to_string())
+    post(&headers, &message::stateless_request(revision::FIRST_STATELESS_REVISION, 1, method, params).to_string())
 }
 
-fn keep(kept: &mut VecDeque<Socket>, socket: Socket) {
+fn keep(kept: &mut VecDeque<ClientSocket>, socket: ClientSocket) {
     kept.push_back(socket);
     if kept.len() > KEPT {
         kept.pop_front();

@@ -6,7 +6,7 @@ use anyhow::Result;
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 use serde_json::{Value, json};
-use toolbay_testkit::latency::Latencies;
+use toolbay_testkit::latency::LatencyHistogram;
 
 use super::hostile::Kind;
 use crate::row::ms;
@@ -17,8 +17,8 @@ const TIMES: f64 = 3.0;
 /// The results of honest clients next to one kind of hostile client.
 pub(crate) struct Outcome {
     pub(super) kind: Kind,
-    pub(super) idle: Latencies,
-    pub(super) beside: Latencies,
+    pub(super) idle: LatencyHistogram,
+    pub(super) beside: LatencyHistogram,
     /// Number of calls that were rejected, or whose connection ended.
     pub(super) refused: u64,
     /// Number of actions of the hostile client.
@@ -27,7 +27,7 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     pub(super) fn new(kind: Kind) -> Result<Self> {
-        Ok(Self { kind, idle: Latencies::new()?, beside: Latencies::new()?, refused: 0, attacks: 0 })
+        Ok(Self { kind, idle: LatencyHistogram::new()?, beside: LatencyHistogram::new()?, refused: 0, attacks: 0 })
     }
 
     /// Returns the ratio of the 99th percentile to that of the idle server.
@@ -41,7 +41,7 @@ impl Outcome {
     }
 
     pub(crate) fn json(&self) -> Value {
-        let figures = |latencies: &Latencies| {
+        let figures = |latencies: &LatencyHistogram| {
             let ms = |percentile| latencies.percentile(percentile).as_secs_f64() * 1e3;
             json!({"p50_ms": ms(50.0), "p99_ms": ms(99.0), "samples": latencies.len()})
         };

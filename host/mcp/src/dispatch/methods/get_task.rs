@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use toolbay_model::text::shown;
+use toolbay_model::text::bounded_line;
 
 use crate::exchange::outbox::OutgoingMessage;
 use crate::host::caller::Caller;
@@ -27,8 +27,10 @@ pub(super) struct TaskParams {
 
 /// Returns the error for a task that the caller does not have.
 pub(super) fn unknown_task(id: &str) -> Error {
-    let message =
-        format!("Unknown task: {}. Tasks are forgotten when their time is over.", shown(id, MAX_QUOTED_ID_BYTES));
+    let message = format!(
+        "Unknown task: {}. Tasks are forgotten when their time is over.",
+        bounded_line(id, MAX_QUOTED_ID_BYTES)
+    );
     Error::new(INVALID_PARAMS, message)
 }
 

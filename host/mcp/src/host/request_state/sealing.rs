@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use serde::{Deserialize, Serialize};
 use toolbay_model::CallJournal;
-use toolbay_private::KEY;
+use toolbay_private::KEY_BYTES;
 
 use super::binding::RequestBinding;
 use super::state_lifetime::StateId;
@@ -30,7 +30,7 @@ pub(super) struct StateClaim {
     pub(super) expires: u64,
     /// The only server on which the state is valid; `None` if it is valid on all servers that have
     /// the key.
-    pub(super) server: Option<[u8; KEY]>,
+    pub(super) server: Option<[u8; KEY_BYTES]>,
     /// The request that the state is bound to.
     pub(super) binding: RequestBinding,
     /// The keys of the questions that were asked with it.
@@ -44,7 +44,7 @@ pub(super) struct StateClaim {
 pub(super) struct StateSeal(RandomizedNonceKey);
 
 impl StateSeal {
-    pub(super) fn new(key: &[u8; KEY]) -> Option<Self> {
+    pub(super) fn new(key: &[u8; KEY_BYTES]) -> Option<Self> {
         RandomizedNonceKey::new(&AES_256_GCM_SIV, key).ok().map(Self)
     }
 

@@ -31,7 +31,7 @@ fn states(folder: Option<&Path>, clock: &Clock) -> RequestStates {
     let Ok(mut inner) = Arc::try_unwrap(states.0) else { panic!("it is shared") };
     let clock = Arc::clone(clock);
     inner.now = Box::new(move || clock.load(Ordering::Relaxed));
-    inner.server = [0; KEY];
+    inner.server = [0; KEY_BYTES];
     RequestStates(Arc::new(inner))
 }
 
@@ -46,7 +46,7 @@ fn journal() -> CallJournal {
         edition: Some(Digest::new([3; 32])),
         approval: ApprovalState::Given,
         operator: None,
-        asked_about: None,
+        subject: None,
     }
 }
 

@@ -150,7 +150,7 @@ impl UsedStates {
 
 /// Removes the files of expired periods.
 fn remove_expired_files(folder: &PrivateFolder, current: u64) {
-    let names = folder.names().unwrap_or_default();
+    let names = folder.file_names().unwrap_or_default();
     let over =
         |name: &String| name.strip_prefix(FILE_PREFIX).and_then(|n| n.parse().ok()).is_some_and(|n: u64| n < current);
     for name in names.iter().filter(|name| over(name)) {

@@ -61,7 +61,7 @@ impl IssuerKeys {
             }
             Err(why) => {
                 if state.failure.as_ref() != Some(&why) {
-                    let patience = toolbay_model::text::duration(STALE_KEY_TIMEOUT);
+                    let patience = toolbay_model::text::format_duration(STALE_KEY_TIMEOUT);
                     tracing::warn!("{why}; its previous keys stay trusted for {patience}");
                 }
                 state.failure = Some(why);

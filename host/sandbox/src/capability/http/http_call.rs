@@ -18,9 +18,9 @@ use http::header::{HeaderName, HeaderValue};
 use http::{Method, Uri};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
-use toolbay_model::{CallObserver, Limit, Limits, TraceContext, UseKind};
+use toolbay_model::{CallObserver, DenialKind, Limit, Limits, TraceContext};
 use toolbay_outgoing::{self as outgoing, ExceededLimit, PluginClient, RequestMeter, RequestTimeouts, ResponseBody};
-use toolbay_policy::{AllowedRequest, DenialReason, FileDenied, UrlOrigin};
+use toolbay_policy::{AllowedRequest, DenialReason, FileDenial, UrlOrigin};
 use toolbay_recording::HttpError;
 use toolbay_secrets::{CallSecrets, WithheldCredential};
 use wasmtime_wasi_http::p2::bindings::http::types::HeaderError;
@@ -74,7 +74,7 @@ impl HttpCall {
             deadline: *deadline,
             trace: trace.cloned(),
             observer: Arc::clone(observer),
-            denials: Arc::new(CallDenials::new(Arc::clone(observer), Arc::clone(&secrets.secrets))),
+            denials: Arc::new(CallDenials::new(Arc::clone(observer), Arc::clone(&secrets.filter))),
             secrets,
             effects,
             diverged: None,
@@ -107,18 +107,18 @@ impl HttpCall {
 
     /// Reports another denied operation. `what` is a sentence, and `remedy` is the configuration
     /// with which the operator would allow it.
-    pub(crate) fn deny(&self, kind: UseKind, what: &str, remedy: Option<&str>) {
+    pub(crate) fn deny(&self, kind: DenialKind, what: &str, remedy: Option<&str>) {
         self.denials.report_denial(kind, what, remedy);
     }
 
     /// Reports that access to a file or directory was denied.
-    pub(crate) fn deny_file(&self, denied: &FileDenied) {
+    pub(crate) fn deny_file(&self, denied: &FileDenial) {
         self.denials.report_file_denial(denied);
     }
 
     /// Reports that a part of a request was rejected before it could be sent.
     pub(crate) fn deny_request(&self, denied: &DenialReason) {
-        self.denials.report_denial(UseKind::Http, &denied.to_string(), denied.remedy().as_deref());
+        self.denials.report_denial(DenialKind::Http, &denied.to_string(), denied.remedy().as_deref());
     }
 
     /// Returns the first of these headers that no tool may set, in lower case.
@@ -179,7 +179,7 @@ impl HttpCall {
     /// checked again when the request is sent.
     fn authorize(&self, request: &http::Request<WasiBody>) -> Option<(Arc<PluginClient>, UrlOrigin)> {
         let rules = self.outlet.as_ref().map_or(&[][..], |outlet| outlet.rules());
-        match outgoing::asked(request.method(), request.uri()).check(rules) {
+        match outgoing::policy_request(request.method(), request.uri()).check(rules) {
             Ok(AllowedRequest { origin, .. }) => Some((self.outlet.clone()?, origin)),
             Err(denied) => {
                 self.deny_request(&denied);
@@ -200,9 +200,9 @@ impl HttpCall {
         origin: &UrlOrigin,
     ) -> Result<outgoing::PoolPartition, WithheldCredential> {
         let key = self.secrets.add_to(request, origin).inspect_err(|why| {
-            self.denials.report_denial(UseKind::Http, &format!("A request to {origin} {why}."), None);
+            self.denials.report_denial(DenialKind::Http, &format!("A request to {origin} {why}."), None);
         })?;
-        Ok(if key.is_empty() { outgoing::PoolPartition::NONE } else { outgoing::PoolPartition::of(&key) })
+        Ok(if key.is_empty() { outgoing::PoolPartition::NONE } else { outgoing::PoolPartition::from_secret(&key) })
     }
 
     /// Adds the trace headers to the request. Returns the span of the request, if an observer
@@ -211,7 +211,7 @@ impl HttpCall {
         let call = self.trace.as_ref()?;
         let traced = RequestSpan::start(&self.observer, call, request.method(), origin);
         let trace = traced.as_ref().and_then(RequestSpan::trace_context).unwrap_or(call);
-        let fields = [("traceparent", Some(trace.parent())), ("tracestate", trace.state.clone())];
+        let fields = [("traceparent", Some(trace.traceparent())), ("tracestate", trace.state.clone())];
         for (name, value) in fields {
             if let Some(Ok(value)) = value.map(HeaderValue::try_from) {
                 request.headers_mut().insert(HeaderName::from_static(name), value);

@@ -2,7 +2,7 @@
 //! them.
 
 use serde_json::{Map, Value};
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 use toolbay_model::{JsonText, SchemaViolation};
 use toolbay_schema::{JsonSchema, PatternBudget};
 
@@ -49,7 +49,7 @@ pub(super) fn check(params: &Value) -> Result<(), String> {
         return Err(format!("a form has 1 to {MAX_FIELDS} fields, not {}", fields.len()));
     }
     for (name, field) in fields {
-        self::check_field(field).map_err(|why| format!("field {:?}: {why}", line(name, MAX_QUOTED_BYTES)))?;
+        self::check_field(field).map_err(|why| format!("field {:?}: {why}", clean_line(name, MAX_QUOTED_BYTES)))?;
     }
     compile_schema(&Value::Object(schema.clone())).map(drop)
 }
@@ -74,7 +74,7 @@ pub(super) fn check_answer(params: &JsonText, mut answer: Value) -> Result<Value
     {
         content.retain(|name, _| fields.contains_key(name));
     }
-    let violations = compile_schema(&schema)?.glance(content).ok_or("it is too large to be checked")?;
+    let violations = compile_schema(&schema)?.quick_violations(content).ok_or("it is too large to be checked")?;
     let shown: Vec<String> = violations.iter().take(MAX_VIOLATIONS).map(describe_violation).collect();
     if shown.is_empty() { Ok(answer) } else { Err(shown.join("; ")) }
 }
@@ -82,7 +82,7 @@ pub(super) fn check_answer(params: &JsonText, mut answer: Value) -> Result<Value
 /// Describes a violation for the user who filled in the form.
 fn describe_violation(violation: &SchemaViolation) -> String {
     let place = violation.pointer.trim_start_matches('/');
-    line(
+    clean_line(
         &if place.is_empty() { violation.message.clone() } else { format!("{place}: {}", violation.message) },
         MAX_VIOLATION_BYTES,
     )
@@ -95,7 +95,7 @@ pub(super) fn action(answer: &Value) -> Option<&str> {
 
 fn compile_schema(schema: &Value) -> Result<JsonSchema, String> {
     let text = schema.to_string();
-    let patterns = PatternBudget::of([text.as_str()]);
+    let patterns = PatternBudget::for_schemas([text.as_str()]);
     JsonSchema::compile_with(&text, &patterns).map_err(|why| format!("`requestedSchema` is not valid: {why}"))
 }
 

@@ -10,9 +10,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use toolbay_model::UseKind;
+use toolbay_model::DenialKind;
 use toolbay_outgoing::SendError;
-use toolbay_policy::{DenialReason, NormalizedHost, TcpRequest, TcpRule, choose, resolvable};
+use toolbay_policy::{DenialReason, NormalizedHost, TcpRequest, TcpRule, check_lookup, filter_addresses};
 use toolbay_recording::MissingInput;
 use wasmtime_wasi::sockets::SocketAddrUse;
 
@@ -153,7 +153,7 @@ impl CallSockets {
     ) -> Result<SocketMemory, CreateSocketError> {
         let opened = if Arc::strong_count(&self.socket_count) <= MAX_SOCKETS { opened() } else { None };
         let opened = opened.ok_or_else(|| {
-            self.gate.denials.report_denial(UseKind::Tcp, "This call has as many sockets open as it may.", None);
+            self.gate.denials.report_denial(DenialKind::Tcp, "This call has as many sockets open as it may.", None);
             CreateSocketError::Limit
         })?;
         let held = self.account.reserve(SOCKET_MEMORY_BYTES).map_err(CreateSocketError::Memory)?;
@@ -177,20 +177,24 @@ impl CallSockets {
         name: &str,
     ) -> Result<impl Future<Output = ResolvedName> + Send + use<>, ResolveFailure> {
         let gate = self.gate();
-        let host = match resolvable(name, gate.rules()) {
+        let host = match check_lookup(name, gate.rules()) {
             Ok(host) => host,
             Err(DenialReason::Authority(malformed)) => {
-                gate.denials.report_denial(UseKind::Name, &format!("The name to resolve {malformed}."), None);
+                gate.denials.report_denial(DenialKind::NameLookup, &format!("The name to resolve {malformed}."), None);
                 return Err(ResolveFailure::Malformed);
             }
             Err(denied) => {
-                gate.report_denial(UseKind::Name, &denied);
+                gate.report_denial(DenialKind::NameLookup, &denied);
                 return Err(ResolveFailure::Denied);
             }
         };
         self.lookup_count += 1;
         if self.lookup_count > MAX_LOOKUPS {
-            gate.denials.report_denial(UseKind::Name, "This call has had as many names resolved as it may.", None);
+            gate.denials.report_denial(
+                DenialKind::NameLookup,
+                "This call has had as many names resolved as it may.",
+                None,
+            );
             return Err(ResolveFailure::LimitReached);
         }
         let (deadline, account) = (self.deadline, self.account.clone());
@@ -213,7 +217,7 @@ impl AddressGate {
         self.rules.as_ref().map_or(&[], |reach| reach.rules.as_slice())
     }
 
-    fn report_denial(&self, kind: UseKind, denied: &DenialReason) {
+    fn report_denial(&self, kind: DenialKind, denied: &DenialReason) {
         self.denials.report_denial(kind, &denied.to_string(), denied.remedy().as_deref());
     }
 
@@ -226,13 +230,13 @@ impl AddressGate {
             tracing::debug!(details, "a name was not resolved: {error}");
             ResolveFailure::Failed
         })?;
-        let mut chosen = match choose(&found, &reach.opened) {
+        let mut chosen = match filter_addresses(&found, &reach.opened) {
             Ok(chosen) => chosen,
             Err(refused) => {
                 let remedy = refused.remedy();
                 self.denials.report_denial(
-                    UseKind::Name,
-                    &SendError::Addresses(refused).to_string(),
+                    DenialKind::NameLookup,
+                    &SendError::AddressesRefused(refused).to_string(),
                     remedy.as_deref(),
                 );
                 return Err(ResolveFailure::Denied);
@@ -259,7 +263,7 @@ impl AddressGate {
             // The system chooses the local address of a connection.
             SocketAddrUse::TcpBind if address.ip().is_unspecified() && address.port() == 0 => true,
             SocketAddrUse::TcpBind | SocketAddrUse::TcpListen | SocketAddrUse::TcpAccept => {
-                self.denials.report_denial(UseKind::Tcp, "No tool may wait for connections of others.", None);
+                self.denials.report_denial(DenialKind::Tcp, "No tool may wait for connections of others.", None);
                 false
             }
             SocketAddrUse::UdpBind | SocketAddrUse::UdpSend | SocketAddrUse::UdpReceive => {
@@ -272,26 +276,26 @@ impl AddressGate {
     /// Reports an attempt to connect to an address that is not a host's, such as port 0.
     pub(crate) fn report_invalid_address(&self, address: SocketAddr) {
         if address.port() == 0 {
-            self.report_denial(UseKind::Tcp, &DenialReason::ConnectionPortZero);
+            self.report_denial(DenialKind::Tcp, &DenialReason::ConnectionPortZero);
         } else {
             let what = format!("No tool may connect to {address}: that is no address of a host.");
-            self.denials.report_denial(UseKind::Tcp, &what, None);
+            self.denials.report_denial(DenialKind::Tcp, &what, None);
         }
     }
 
     /// Reports an attempt to use UDP.
     pub(crate) fn report_udp(&self) {
-        self.denials.report_denial(UseKind::Udp, "No tool may send or receive UDP datagrams.", None);
+        self.denials.report_denial(DenialKind::Udp, "No tool may send or receive UDP datagrams.", None);
     }
 
     fn allows_connect(&self, address: SocketAddr) -> bool {
         let (ip, port) = (address.ip().to_canonical(), address.port());
         if let Err(denied) = self.check_rules(ip, port) {
-            self.report_denial(UseKind::Tcp, &denied);
+            self.report_denial(DenialKind::Tcp, &denied);
             return false;
         }
         let opened = self.rules.as_ref().map_or(&[][..], |reach| reach.opened.as_slice());
-        match choose(&[ip], opened) {
+        match filter_addresses(&[ip], opened) {
             Ok(_) if self.tcp_usage.count_connection().is_ok() => {
                 self.effects.block_questions(AskBlocker::Connection);
                 self.effects.mark_unsupported(MissingInput::Connections);
@@ -300,7 +304,11 @@ impl AddressGate {
             Ok(_) => false,
             Err(refused) => {
                 let remedy = refused.remedy();
-                self.denials.report_denial(UseKind::Tcp, &SendError::Addresses(refused).to_string(), remedy.as_deref());
+                self.denials.report_denial(
+                    DenialKind::Tcp,
+                    &SendError::AddressesRefused(refused).to_string(),
+                    remedy.as_deref(),
+                );
                 false
             }
         }

@@ -77,7 +77,7 @@ impl CapturedText {
         let text = self.text();
         if self.truncated {
             // The truncated character may be part of a secret.
-            secrets.scrub_beginning(text.trim_end_matches(char::REPLACEMENT_CHARACTER))
+            secrets.scrub_truncated(text.trim_end_matches(char::REPLACEMENT_CHARACTER))
         } else {
             secrets.scrub(&text).into_owned()
         }

@@ -39,7 +39,7 @@ impl TapedCall {
     /// Reserves memory for additional recorded data. If it is exhausted, only the outline of the
     /// call is recorded.
     pub fn reserve(&mut self, bytes: usize) -> bool {
-        let taken = self.reservation.as_mut().is_some_and(|room| room.take(bytes));
+        let taken = self.reservation.as_mut().is_some_and(|room| room.try_reserve(bytes));
         if !taken {
             self.missing.insert(MissingInput::TooLarge);
         }
@@ -61,7 +61,7 @@ impl TapedCall {
     /// size.
     pub fn into_answers(self) -> (HostAnswers, BTreeSet<MissingInput>) {
         let Self { mut answers, operations, mut missing, secrets, .. } = self;
-        answers.trace.retain(|_, value| !secrets.are_in(value.as_bytes()));
+        answers.trace.retain(|_, value| !secrets.contains_secret(value.as_bytes()));
         for UnfinishedOperation { kind, description: what, result, .. } in operations {
             // A response that the guest never read is recorded as incomplete.
             let answer = match (kind, result) {
@@ -80,7 +80,7 @@ impl TapedCall {
                     continue;
                 }
                 (OperationKind::State, Some(result)) => {
-                    (!secrets.are_in(&result)).then_some(OperationResult::State(BinaryText(result)))
+                    (!secrets.contains_secret(&result)).then_some(OperationResult::State(BinaryText(result)))
                 }
             };
             match answer {
@@ -95,12 +95,12 @@ impl TapedCall {
 /// Redacts an answer. Returns `None` if the secrets cannot be redacted.
 fn redact_answer(answer: HttpAnswer, secrets: &SecretFilter) -> Option<HttpAnswer> {
     let redacted = |blob: BinaryText| {
-        if !secrets.are_in(&blob.0) {
+        if !secrets.contains_secret(&blob.0) {
             return Some(blob);
         }
         let text = String::from_utf8(blob.0).ok()?;
         let text = secrets.redact(&text).into_owned();
-        (!secrets.are_in(text.as_bytes())).then(|| BinaryText(text.into_bytes()))
+        (!secrets.contains_secret(text.as_bytes())).then(|| BinaryText(text.into_bytes()))
     };
     Some(match answer {
         HttpAnswer::Response { status, fields, body, pieces, end } => {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 use toolbay_model::{ComponentDescription, EffectHints, Limits, ToolDefinition};
 
 use super::hints;
@@ -70,7 +70,7 @@ impl ActToolRemarks {
 
     fn add(&mut self, tool: &str, what: &str) {
         if self.all.len() < MAX_REMARKS {
-            self.all.push(format!("tool {:?}: {what}", line(tool, MAX_TOOL_NAME_BYTES)));
+            self.all.push(format!("tool {:?}: {what}", clean_line(tool, MAX_TOOL_NAME_BYTES)));
         } else {
             self.more += 1;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use toolbay_model::text::joined;
+use toolbay_model::text::join_lines;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 use wasmtime::component::types::{self, ComponentFunc, ComponentItem};
@@ -56,7 +56,7 @@ impl<'a> ExportedInterface<'a> {
 
     /// Returns the error for an interface that differs from that of its version.
     pub(super) fn type_mismatch(&self, error: &wasmtime::Error) -> PrepareError {
-        self.rejection(&joined(&format!("{error:#}")))
+        self.rejection(&join_lines(&format!("{error:#}")))
     }
 
     /// Like [`ExportedInterface::type_mismatch`], for a reason that is already a message.

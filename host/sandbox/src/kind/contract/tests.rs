@@ -10,7 +10,7 @@ use toolbay_model::{
     CallError, CallObserver, CallReply, CompletionReference, CompletionRequest, CompletionResult, ContentBody, Limit,
     Limits, LogLevel, NoopObserver, ProgressUpdate, PromptOutput, ResourceContent, ResourceItem,
 };
-use toolbay_testkit::{Offering, Tiny, guests};
+use toolbay_testkit::{TinyComponent, TinyCoreModule, guests};
 
 use super::ExportedContract;
 use crate::test_sandbox::{TrialComponent, sandbox};
@@ -178,7 +178,7 @@ fn arguments_are_completed() {
     assert_eq!(complete(prompt("review"), "author", "b"), Ok(found(&["balzac", "borges"], None, false)));
     assert_eq!(complete(book(), "title", "or"), Ok(found(&["or of woolf"], Some(1), false)));
     let many = complete(prompt("review"), "style", "").unwrap();
-    assert_eq!((many.values.len(), many.total, many.has_more), (CompletionResult::MOST, Some(1_000), true));
+    assert_eq!((many.values.len(), many.total, many.has_more), (CompletionResult::MAX_VALUES, Some(1_000), true));
     let wrong_total = complete(book(), "how", "").unwrap();
     assert_eq!((wrong_total.values.len(), wrong_total.total, wrong_total.has_more), (13, None, false));
     // A value that is too long is omitted, and the rest is cleaned.
@@ -191,8 +191,8 @@ fn arguments_are_completed() {
 fn what_a_plugin_does_not_offer_it_cannot_be_asked_for() {
     let tool = LIBRARY.call("review", &serde_json::json!({})).unwrap_err();
     assert_eq!(tool, CallError::Failed("There is no tool review: the plugin offers no tools.".into()));
-    let older = TrialComponent::new(&sandbox(), Tiny::new(&["a"]).build()).unwrap();
-    let prompts_only = TrialComponent::new(&sandbox(), Offering::new().prompt("a", "").module()).unwrap();
+    let older = TrialComponent::new(&sandbox(), TinyComponent::new(&["a"]).build()).unwrap();
+    let prompts_only = TrialComponent::new(&sandbox(), TinyCoreModule::new().prompt("a", "").build()).unwrap();
     let command = wat::parse_str(r#"(module (memory (export "memory") 1) (func (export "_start")))"#);
     let command = TrialComponent::new(&sandbox(), command.unwrap()).unwrap();
     let request = CompletionRequest {
@@ -242,26 +242,26 @@ fn the_observer_learns_of_resources_that_changed() {
 
 #[test]
 fn some_interfaces_are_enough() {
-    let load = |offering: &Offering| TrialComponent::new(&sandbox(), offering.module()).unwrap();
-    let prompts = load(&Offering::new().prompt("a", "An a."));
+    let load = |offering: &TinyCoreModule| TrialComponent::new(&sandbox(), offering.build()).unwrap();
+    let prompts = load(&TinyCoreModule::new().prompt("a", "An a."));
     assert_eq!(prompts.form(), "it exports toolbay:plugin/prompts@0.2.0");
     assert_eq!(prompts.description.prompts[0].description.as_deref(), Some("An a."));
     assert!(!prompts.description.completes);
-    let resources = load(&Offering::new().resource("a://b", "b").template("a://{c}", "c").completes());
+    let resources = load(&TinyCoreModule::new().resource("a://b", "b").template("a://{c}", "c").with_completion());
     assert_eq!(resources.form(), "it exports toolbay:plugin/{resources, completion}@0.2.0");
     assert_eq!(
         (&*resources.description.resources[0].uri, &*resources.description.templates[0].uri),
         ("a://b", "a://{c}")
     );
     assert_eq!(resources.ask(PluginRequest::Resource { uri: "a://b" }), Ok(None));
-    let alone = TrialComponent::new(&sandbox(), Offering::new().completes().module()).err().unwrap();
+    let alone = TrialComponent::new(&sandbox(), TinyCoreModule::new().with_completion().build()).err().unwrap();
     assert!(alone.to_string().contains("but nothing that has arguments to complete"), "{alone}");
 }
 
 #[test]
 fn types_that_differ_are_refused_when_a_plugin_is_loaded() {
     let differs = |wit: &str, exports: &str| {
-        let component = toolbay_testkit::wit::component(wit, exports);
+        let component = toolbay_testkit::wit::build_component(wit, exports);
         TrialComponent::new(&sandbox(), component).err().map(|why| why.to_string()).unwrap()
     };
     let wit = "package toolbay:plugin@0.2.0; interface prompts { list-prompts: func() -> list<string>; }
@@ -286,13 +286,13 @@ fn types_that_differ_are_refused_when_a_plugin_is_loaded() {
 
 #[test]
 fn lists_of_any_size_are_asked_for_within_limits() {
-    let list = |offering: &Offering, limits: &Limits| {
-        TrialComponent::within(&sandbox(), offering.module(), limits).unwrap().map(|loaded| loaded.description)
+    let list = |offering: &TinyCoreModule, limits: &Limits| {
+        TrialComponent::within(&sandbox(), offering.build(), limits).unwrap().map(|loaded| loaded.description)
     };
     // The number of entries is limited elsewhere. Here, the listing must only end soon.
-    let many = (0..100_000).fold(Offering::new(), |offering, n| offering.prompt(&format!("p{n}"), ""));
+    let many = (0..100_000).fold(TinyCoreModule::new(), |offering, n| offering.prompt(&format!("p{n}"), ""));
     assert_eq!(list(&many, &Limits::DEFAULT).unwrap().prompts.len(), 100_000);
-    let long = Offering::new().prompt("a", &"x".repeat(14 << 20));
+    let long = TinyCoreModule::new().prompt("a", &"x".repeat(14 << 20));
     assert_eq!(list(&long, &Limits::DEFAULT).unwrap().prompts[0].description.as_ref().unwrap().len(), 14 << 20);
     // All lists together share the transfer limit of one call.
     let tight = Limits { transfer: ByteSize::mib(20), ..Limits::DEFAULT };
@@ -301,7 +301,8 @@ fn lists_of_any_size_are_asked_for_within_limits() {
     assert_eq!(list(&both, &tight).unwrap_err(), CallError::limit(Limit::Transfer(tight.transfer)));
     let wide = Limits { transfer: ByteSize::mib(32), ..Limits::DEFAULT };
     assert!(list(&both, &wide).is_ok());
-    let endless = Offering::new().template("a://{b}", "b").before("list-resource-templates", "(loop $l (br $l))");
+    let endless =
+        TinyCoreModule::new().template("a://{b}", "b").before_function("list-resource-templates", "(loop $l (br $l))");
     assert_eq!(list(&endless, &hasty()).unwrap_err(), CallError::limit(Limit::Fuel(hasty().fuel)));
 }
 
@@ -310,8 +311,8 @@ fn whatever_is_listed_as_a_uri_is_passed_on_as_it_is() {
     let bomb = "{+a}".repeat(10_000);
     let uris = ["", "no uri", "file:///etc/../passwd", "a://\u{1b}[2J", "a://{", "a://{a}{a}{a}", bomb.as_str()];
     let offering =
-        uris.iter().fold(Offering::new(), |offering, uri| offering.resource(uri, "a\u{202e}").template(uri, ""));
-    let said = TrialComponent::new(&sandbox(), offering.module()).unwrap().description;
+        uris.iter().fold(TinyCoreModule::new(), |offering, uri| offering.resource(uri, "a\u{202e}").template(uri, ""));
+    let said = TrialComponent::new(&sandbox(), offering.build()).unwrap().description;
     for listed in [said.resources, said.templates] {
         assert_eq!(listed.iter().map(|listed| listed.uri.as_str()).collect::<Vec<_>>(), uris);
         assert!(listed.iter().all(|listed| listed.name == "a" || listed.name.is_empty()));

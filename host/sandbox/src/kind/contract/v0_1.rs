@@ -1,6 +1,6 @@
 //! Version 0.1.0 of the contract.
 
-use toolbay_model::text::joined;
+use toolbay_model::text::join_lines;
 use toolbay_model::{ComponentDescription, EffectHints, Icon, IconTheme, LogLevel, ToolDefinition};
 use wasmtime::Store;
 use wasmtime::component::{HasSelf, InstancePre, Linker};
@@ -45,7 +45,7 @@ impl Adapter {
                 }
             }
         }
-        PluginPre::new(pre).map(Self).map_err(|error| PrepareError::Link(joined(&format!("{error:#}"))))
+        PluginPre::new(pre).map(Self).map_err(|error| PrepareError::Link(join_lines(&format!("{error:#}"))))
     }
 
     pub(super) async fn list(&self, store: &mut Store<StoreState>) -> wasmtime::Result<ComponentDescription> {

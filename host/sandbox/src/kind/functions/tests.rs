@@ -11,7 +11,7 @@ use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 use toolbay_model::{CallError, ContentBody, ToolOutput};
 use toolbay_schema::{JsonSchema, PatternBudget};
-use toolbay_testkit::wit::component_with_memory;
+use toolbay_testkit::wit::build_component_with_memory;
 
 use super::schema::{MAX_EXACT_INTEGER, ValueDirection, f32_json, integer_json, type_schema};
 use super::value::{from_json, to_json};
@@ -21,7 +21,7 @@ use crate::test_sandbox::{TrialComponent, sandbox};
 /// Builds a component that implements `wit` with the core functions `exports`, and has memory for
 /// wide values.
 fn component(wit: &str, exports: &str) -> Vec<u8> {
-    component_with_memory(wit, exports, 64)
+    build_component_with_memory(wit, exports, 64)
 }
 
 /// Builds the `echo` component of a type.
@@ -309,7 +309,7 @@ fn every_type_makes_the_round_trip_through_a_guest() {
                 TrialComponent::new(&sandbox, echo(&shape)).map_err(|error| TestCaseError::fail(error.to_string()))?;
             let argument = json!({"wide": {"value": json, "pad": vec![0; 17]}});
             let tool = loaded.tool("echo");
-            let input = JsonSchema::compile_input(&tool.input_schema, &PatternBudget::of([])).unwrap();
+            let input = JsonSchema::compile_input(&tool.input_schema, &PatternBudget::for_schemas([])).unwrap();
             prop_assert_eq!(input.violations(&argument), vec![]);
             let output = loaded.call("echo", &argument).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
             let structured = output.structured.unwrap();

@@ -147,12 +147,12 @@ async fn read_response(
                 return Ok((session, said));
             }
         }
-        if !reader.carries() && length >= MAX_ERROR_BODY_BYTES {
+        if !reader.carries_messages() && length >= MAX_ERROR_BODY_BYTES {
             break;
         }
     }
-    let shown = reader.shown();
-    if let Some(text) = reader.end() {
+    let shown = reader.body_excerpt();
+    if let Some(text) = reader.finish() {
         return Ok((
             session,
             match intake.read_message(&text, id)? {

@@ -1,7 +1,7 @@
 //! Reads a guest's messages within the limits of the call.
 
 use bytesize::ByteSize;
-use toolbay_guest_mcp::{GuestMessage, GuestNotification, RequestOutcome, read};
+use toolbay_guest_mcp::{GuestMessage, GuestNotification, RequestOutcome, parse_message};
 use toolbay_model::{JsonSize, Limit};
 use wasmtime::Store;
 
@@ -81,19 +81,19 @@ impl MessageIntake {
     /// Ends the call if the parsed message would exceed the memory limit of the call.
     pub(super) fn read_message(&self, text: &str, id: Option<u64>) -> wasmtime::Result<MessageKind> {
         let limit = self.memory_budget.limit();
-        if JsonSize::of(text).memory > limit as u64 {
+        if JsonSize::measure(text).memory > limit as u64 {
             return Err(Limit::Parsed(ByteSize::b(limit as u64)).into());
         }
-        Ok(match read(text) {
+        Ok(match parse_message(text) {
             Ok(GuestMessage::Response(said, outcome)) if id.is_some() && said == id => MessageKind::Outcome(outcome),
             // An error without an ID refers to a request that the guest could not parse. Only one
             // request is pending.
-            Ok(GuestMessage::Response(None, outcome @ RequestOutcome::Problem(_))) if id.is_some() => {
+            Ok(GuestMessage::Response(None, outcome @ RequestOutcome::Error(_))) if id.is_some() => {
                 MessageKind::Outcome(outcome)
             }
             Ok(GuestMessage::Response(..)) => MessageKind::Ignored,
             Ok(GuestMessage::Request { id, method }) => MessageKind::Request(id, method),
-            Ok(GuestMessage::Notice(notice)) => {
+            Ok(GuestMessage::Notification(notice)) => {
                 self.forward_notification(notice, id);
                 MessageKind::Ignored
             }

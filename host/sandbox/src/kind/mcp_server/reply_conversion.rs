@@ -4,7 +4,7 @@ use toolbay_guest_mcp::results::{
     self, GuestQuestionKind, GuestQuestions, GuestResult, PromptResult, ReadItem, ToolResult,
 };
 use toolbay_guest_mcp::{GuestBlock, ProtocolError, RequestOutcome};
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 
 use super::message_reader::RequestReply;
 use crate::capability::input_request::{PosedKind, RawQuestion};
@@ -35,22 +35,24 @@ pub(super) fn convert_response(
         Err(problem) => return convert_error(asked, problem),
     };
     let words = match asked {
-        PluginRequest::Tool { .. } => match results::tool(&result).map_err(GuestFailure::Malformed)? {
-            GuestResult::Done(result) if result.is_error => return Err(GuestFailure::Failed(result.words())),
+        PluginRequest::Tool { .. } => match results::parse_tool_result(&result).map_err(GuestFailure::Malformed)? {
+            GuestResult::Done(result) if result.is_error => return Err(GuestFailure::Failed(result.failure_text())),
             GuestResult::Done(result) => ReplyText::Reply(GuestReply::Tool(convert_tool_result(result))),
-            GuestResult::Asks(asks) => convert_questions(asks),
+            GuestResult::NeedsInput(asks) => convert_questions(asks),
         },
-        PluginRequest::Prompt { .. } => match results::prompt(&result).map_err(GuestFailure::Malformed)? {
+        PluginRequest::Prompt { .. } => match results::parse_prompt_result(&result).map_err(GuestFailure::Malformed)? {
             GuestResult::Done(filled) => ReplyText::Reply(GuestReply::Prompt(convert_prompt(filled))),
-            GuestResult::Asks(asks) => convert_questions(asks),
+            GuestResult::NeedsInput(asks) => convert_questions(asks),
         },
-        PluginRequest::Resource { uri } => match results::resource(&result).map_err(GuestFailure::Malformed)? {
-            GuestResult::Done(items) => ReplyText::Reply(GuestReply::Resource(convert_resource(uri, items))),
-            GuestResult::Asks(asks) => convert_questions(asks),
-        },
+        PluginRequest::Resource { uri } => {
+            match results::parse_resource_result(&result).map_err(GuestFailure::Malformed)? {
+                GuestResult::Done(items) => ReplyText::Reply(GuestReply::Resource(convert_resource(uri, items))),
+                GuestResult::NeedsInput(asks) => convert_questions(asks),
+            }
+        }
         PluginRequest::Completion(_) => {
             let results::CompletionValues { values, total, has_more } =
-                results::completion(&result).map_err(GuestFailure::Malformed)?;
+                results::parse_completion_result(&result).map_err(GuestFailure::Malformed)?;
             ReplyText::Reply(GuestReply::Completion(ArgumentSuggestions { values, total, has_more }))
         }
     };
@@ -59,7 +61,7 @@ pub(super) fn convert_response(
 
 fn convert_error(asked: PluginRequest<'_>, problem: ProtocolError) -> Result<ReplyText, GuestFailure> {
     match asked {
-        PluginRequest::Resource { uri } if problem.is_no_resource() => {
+        PluginRequest::Resource { uri } if problem.is_resource_not_found() => {
             Ok(ReplyText::Reply(GuestReply::Resource(convert_resource(uri, Vec::new()))))
         }
         _ if problem.is_invalid_params() => Err(GuestFailure::InvalidArguments(problem.message)),
@@ -136,7 +138,7 @@ fn convert_block(said: GuestBlock) -> block::RawBlock {
 pub(super) fn describe_status(status: u16, body: &str) -> String {
     let reason = http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
     let status = reason.map_or_else(|| status.to_string(), |reason| format!("{status} {reason}"));
-    let body = line(body.trim(), MAX_QUOTED_BYTES);
+    let body = clean_line(body.trim(), MAX_QUOTED_BYTES);
     let body = body.trim_end();
     if body.is_empty() { format!("{status} without a body") } else { format!("{status}, \"{body}\"") }
 }
@@ -159,13 +161,13 @@ pub(super) fn describe_error_code(error: &impl std::fmt::Debug) -> String {
 pub(super) fn describe_response(said: &RequestReply) -> String {
     match said {
         RequestReply::Outcome(RequestOutcome::Result(result)) => {
-            format!("it answered \"{}\"", line(result, MAX_QUOTED_BYTES))
+            format!("it answered \"{}\"", clean_line(result, MAX_QUOTED_BYTES))
         }
-        RequestReply::Outcome(RequestOutcome::Problem(ProtocolError { code, message, .. })) => {
-            format!("it answered with the error {code}, \"{}\"", line(message, MAX_QUOTED_BYTES))
+        RequestReply::Outcome(RequestOutcome::Error(ProtocolError { code, message, .. })) => {
+            format!("it answered with the error {code}, \"{}\"", clean_line(message, MAX_QUOTED_BYTES))
         }
         RequestReply::NotMcp(code, body) => format!("it answered {}", describe_status(*code, body)),
-        RequestReply::Malformed(why) => line(why, 2 * MAX_QUOTED_BYTES),
+        RequestReply::Malformed(why) => clean_line(why, 2 * MAX_QUOTED_BYTES),
     }
 }
 
@@ -179,10 +181,10 @@ mod tests {
             RequestReply::NotMcp(404, "Not\nfound \u{1b}[2J".into()),
             RequestReply::NotMcp(404, String::new()),
             RequestReply::NotMcp(799, "x".repeat(1000)),
-            RequestReply::Outcome(RequestOutcome::Problem(ProtocolError {
+            RequestReply::Outcome(RequestOutcome::Error(ProtocolError {
                 code: -32601,
                 message: "no".into(),
-                lacking: Vec::new(),
+                missing_capabilities: Vec::new(),
             })),
             RequestReply::Outcome(RequestOutcome::Result("{}".into())),
             RequestReply::Malformed("its HTTP handler gave no response".into()),
@@ -213,7 +215,8 @@ mod tests {
 
     #[test]
     fn errors_mean_what_the_protocol_says() {
-        let problem = |code, message: &str| ProtocolError { code, message: message.to_owned(), lacking: Vec::new() };
+        let problem =
+            |code, message: &str| ProtocolError { code, message: message.to_owned(), missing_capabilities: Vec::new() };
         let tool = PluginRequest::Tool { name: "a", arguments: "{}" };
         let failed = |asked, problem| convert_response(asked, Err(problem));
         assert!(

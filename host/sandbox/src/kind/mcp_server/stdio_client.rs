@@ -1,6 +1,6 @@
 //! Requests to a command that is an MCP server, over its standard input and output.
 
-use toolbay_guest_mcp::{ClientMessage, refusal};
+use toolbay_guest_mcp::{ClientMessage, respond_to_request};
 use wasmtime_wasi::I32Exit;
 
 use super::message_reader::{MessageIntake, MessageKind, RequestReply};
@@ -33,7 +33,7 @@ pub(super) async fn send_request(
             MessageKind::Outcome(outcome) => return Ok(RequestReply::Outcome(outcome)),
             MessageKind::Request(id, method) if requests < MAX_GUEST_REQUESTS => {
                 requests += 1;
-                send_line(talk, &refusal(&id, &method), intake)?;
+                send_line(talk, &respond_to_request(&id, &method), intake)?;
             }
             // Other output between the messages is not meant for the host.
             MessageKind::Request(..) | MessageKind::Ignored | MessageKind::Malformed(_) => {}

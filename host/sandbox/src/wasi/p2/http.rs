@@ -128,7 +128,7 @@ fn replace_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             } else {
                 Err(())
             };
-            Ok((set.inspect_err(|()| state.outgoing_http.deny_request(&DenialReason::authority(&written))),))
+            Ok((set.inspect_err(|()| state.outgoing_http.deny_request(&DenialReason::for_authority(&written))),))
         },
     )?;
     types.func_wrap(

@@ -1,7 +1,7 @@
 //! Denials of paths in the guest's directories. The guest gets the WASI error, and the operator
 //! gets a report with the reason.
 
-use toolbay_policy::{FileDenied, absolute};
+use toolbay_policy::{FileDenial, absolute_path};
 use wasmtime::component::Resource;
 use wasmtime_wasi::filesystem::WasiFilesystemView as _;
 use wasmtime_wasi::p2::bindings::filesystem::types::{ErrorCode, HostDescriptor as _, PathFlags};
@@ -53,8 +53,8 @@ impl UsedPath {
         if !matches!(state.reach.get(&self.folder), Some(DirectoryReach::Nothing)) {
             return Ok(());
         }
-        let path = absolute(ROOT_PATH, &self.path);
-        deny(state, &FileDenied::Unmounted { path, changes: self.changes });
+        let path = absolute_path(ROOT_PATH, &self.path);
+        deny(state, &FileDenial::Unmounted { path, changes: self.changes });
         Err(ErrorCode::NoEntry.into())
     }
 
@@ -72,7 +72,7 @@ impl UsedPath {
             return;
         };
         if let Some(mount) = mount.filter(|_| self.changes) {
-            return deny(state, &FileDenied::ReadOnly { mount, path: self.path });
+            return deny(state, &FileDenial::ReadOnly { mount, path: self.path });
         }
         // Report only if the path itself is prohibited. Other reasons, such as a device at the
         // path, do not depend on how it is reached.
@@ -81,10 +81,10 @@ impl UsedPath {
         if !matches!(&looked, Err(error) if is_prohibited(error)) {
             return;
         }
-        let target = is_top.then(|| absolute(&guest, &self.path)).filter(|target| !is_within(&guest, target));
+        let target = is_top.then(|| absolute_path(&guest, &self.path)).filter(|target| !is_within(&guest, target));
         deny(
             state,
-            &FileDenied::Outside { guest: (*guest).to_owned(), path: self.path, target, changes: self.changes },
+            &FileDenial::Outside { guest: (*guest).to_owned(), path: self.path, target, changes: self.changes },
         );
     }
 }
@@ -97,6 +97,6 @@ fn is_prohibited(error: &FsError) -> bool {
     matches!(error.downcast_ref(), Some(ErrorCode::NotPermitted))
 }
 
-fn deny(state: &StoreState, denied: &FileDenied) {
+fn deny(state: &StoreState, denied: &FileDenial) {
     state.outgoing_http.deny_file(denied);
 }

@@ -160,7 +160,7 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
             let is_short = authority.as_ref().is_none_or(|text| text.len() <= MAX_AUTHORITY_BYTES);
             let written = authority.clone().filter(|_| is_short).unwrap_or_default();
             let set = if is_short { state.http().set_authority(request, authority)? } else { Err(()) };
-            Ok((set.inspect_err(|()| state.outgoing_http.deny_request(&DenialReason::authority(&written))),))
+            Ok((set.inspect_err(|()| state.outgoing_http.deny_request(&DenialReason::for_authority(&written))),))
         },
     )?;
     types.func_wrap(

@@ -3,7 +3,7 @@
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use toolbay_catalog::{ApprovalPolicy, ToolOffer};
-use toolbay_model::text::{escaped, thousands};
+use toolbay_model::text::{escape_json, format_thousands};
 use toolbay_model::{Digest, JsonText, Question, QuestionKind};
 use toolbay_secrets::SecretFilter;
 
@@ -61,7 +61,7 @@ pub(crate) fn approval_question(
     secrets: &SecretFilter,
     counts: ApprovalValidity,
 ) -> Question {
-    let environment = offer.plugin.environment(&offer.definition.tool.name);
+    let environment = offer.plugin.tool_context(&offer.definition.tool.name);
     let opens: Vec<String> = permission_lines(environment).iter().map(|words| format!("    + {words}")).collect();
     // Tool names contain only safe characters.
     let (tool, plugin) = (&offer.tool.name, visible_line(&offer.plugin.id, MAX_NAME_CHARS));
@@ -85,15 +85,15 @@ pub(crate) fn approval_question(
 /// Formats the arguments below a sentence that states how much of them is shown.
 fn render_arguments(arguments: &str, secrets: &SecretFilter) -> String {
     // Redaction removes invisible characters. Escaped, they remain visible.
-    let written = escaped(arguments);
+    let written = escape_json(arguments);
     let redacted = secrets.scrub(&written);
     let ArgumentExcerpt { lines, hidden } = excerpt(&redacted);
-    let bytes = thousands(arguments.len() as u64);
+    let bytes = format_thousands(arguments.len() as u64);
     let mut extent = if hidden == 0 {
         format!("The arguments are complete ({bytes} bytes).")
     } else {
         let digest = Digest::new(Sha256::digest(arguments).into());
-        let hidden = thousands(hidden as u64);
+        let hidden = format_thousands(hidden as u64);
         format!(
             "The arguments are NOT complete: of {bytes} bytes, {hidden} are left out where a line begins with ~. Say no if \
              you cannot tell what is in them. SHA-256 of all: {digest}."

@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use toolbay_model::text::thousands;
+use toolbay_model::text::format_thousands;
 
 use super::json_escape::{PrecedingText, units};
 
@@ -161,7 +161,7 @@ impl ExcerptLines {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
-        let _ = write!(self.text, "    ~ {} bytes are not shown", thousands(bytes as u64));
+        let _ = write!(self.text, "    ~ {} bytes are not shown", format_thousands(bytes as u64));
         self.hidden += bytes;
         (self.column, self.before) = (0, PrecedingText::default());
     }

@@ -1,6 +1,6 @@
 //! Describes the permissions of a grant for the person who approves a call.
 
-use toolbay_policy::{HttpMethod, HttpRule, MountAccess, PathPrefix, Permissions, StateBy};
+use toolbay_policy::{HttpMethod, HttpRule, MountAccess, PathPrefix, Permissions, StateScope};
 use toolbay_sandbox::PluginContext;
 
 use super::json_escape::visible_line;
@@ -37,14 +37,14 @@ pub(super) fn permission_lines(environment: &PluginContext) -> Vec<String> {
     lines.extend(http.iter().map(request_line));
     lines.extend(tcp.iter().map(|rule| format!("connect to {rule} (TCP)")));
     lines.extend(network_private.iter().map(|network| format!("reach the private network {network} in this way")));
-    let carried = environment.secrets.secrets().iter().filter_map(|secret| secret.carried.as_ref());
+    let carried = environment.secrets.secrets().iter().filter_map(|secret| secret.credential_rule.as_ref());
     lines.extend(carried.map(|carried| format!("use a secret of the server: {carried}")));
     if !variables.is_empty() {
         lines.push(format!("read environment variables of the server: {}", variables.join(", ")));
     }
     match state.map(|state| state.by) {
-        Some(StateBy::Plugin) => lines.push("keep data for later calls, of other callers, too".to_owned()),
-        Some(StateBy::Caller) => lines.push("keep data for later calls of the same caller".to_owned()),
+        Some(StateScope::Plugin) => lines.push("keep data for later calls, of other callers, too".to_owned()),
+        Some(StateScope::Caller) => lines.push("keep data for later calls of the same caller".to_owned()),
         None => {}
     }
     if lines.is_empty() {

@@ -113,10 +113,10 @@ mod tests {
 
     #[test]
     fn of_whom_nobody_knows_who_they_are_nothing_is_remembered() {
-        let ada = CallerIdentity::of("token:ada");
+        let ada = CallerIdentity::from_name("token:ada");
         assert_eq!(ApprovalScope::for_request(None, ada.as_ref()), Some(ApprovalScope::Caller));
         assert_eq!(ApprovalScope::for_request(Some(7), ada.as_ref()), Some(ApprovalScope::Session(7)));
         assert_eq!(ApprovalScope::for_request(Some(7), None), Some(ApprovalScope::Session(7)));
-        assert_eq!(ApprovalScope::for_request(None, CallerIdentity::of("ip:192.0.2.7").as_ref()), None);
+        assert_eq!(ApprovalScope::for_request(None, CallerIdentity::from_name("ip:192.0.2.7").as_ref()), None);
     }
 }

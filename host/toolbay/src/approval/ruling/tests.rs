@@ -25,10 +25,10 @@ fn offer_with(
         ..ToolDefinition::default()
     };
     let contents =
-        ComponentContents::check(ComponentDescription { tools: vec![tool], ..ComponentDescription::default() })
+        ComponentContents::validate(ComponentDescription { tools: vec![tool], ..ComponentDescription::default() })
             .unwrap();
     let approvals = ToolApprovals { default: approve, ..ToolApprovals::default() };
-    let terms = PluginTerms { approvals, environment, ..PluginTerms::default() };
+    let terms = PluginTerms { approvals, context: environment, ..PluginTerms::default() };
     let plugin =
         Plugin::new("notes".to_owned(), Arc::new(LoadedComponent::without_code(contents)), Arc::default(), terms);
     let candidate = PluginCandidate { plugin: Some(Arc::new(plugin)), ..PluginCandidate::default() };
@@ -64,9 +64,9 @@ fn entered(ruling: ApprovalRuling) -> CallJournal {
     }
 }
 
-fn refused(ruling: &ApprovalRuling) -> WhyUnapproved {
+fn refused(ruling: &ApprovalRuling) -> MissingApprovalReason {
     match &ruling.step {
-        ApprovalStep::End(CallFailure::Unapproved(unapproved)) => unapproved.why,
+        ApprovalStep::End(CallFailure::Unapproved(unapproved)) => unapproved.reason,
         other => panic!("{other:?}"),
     }
 }
@@ -133,10 +133,10 @@ fn what_is_no_yes_ends_the_call_or_asks_again() {
     let journal = asked(rule(&offer, &remembered, CallJournal::default()));
     let answered = |answer: &Value| rule(&offer, &remembered, with_answer(journal.clone(), answer));
     for (answer, why) in [
-        (json!({"action": "accept", "content": {"approve": false}}), WhyUnapproved::Declined),
-        (json!({"action": "decline"}), WhyUnapproved::Declined),
-        (json!({"action": "decline", "content": {"approve": true}}), WhyUnapproved::Declined),
-        (json!({"action": "cancel", "content": null}), WhyUnapproved::Cancelled),
+        (json!({"action": "accept", "content": {"approve": false}}), MissingApprovalReason::Declined),
+        (json!({"action": "decline"}), MissingApprovalReason::Declined),
+        (json!({"action": "decline", "content": {"approve": true}}), MissingApprovalReason::Declined),
+        (json!({"action": "cancel", "content": null}), MissingApprovalReason::Cancelled),
     ] {
         let ruling = answered(&answer);
         assert_eq!((refused(&ruling), ruling.decision.unwrap().word), (why, why.as_str()), "{answer}");
@@ -174,10 +174,10 @@ fn the_rounds_and_the_time_have_bounds() {
         journal = asked(rule(&offer, &remembered, journal));
         assert_eq!((journal.approval, journal.began), (ApprovalState::Asked(round), began));
     }
-    assert_eq!(refused(&rule(&offer, &remembered, journal.clone())), WhyUnapproved::Unanswered(MAX_ROUNDS));
+    assert_eq!(refused(&rule(&offer, &remembered, journal.clone())), MissingApprovalReason::Unanswered(MAX_ROUNDS));
     let late = CallJournal { until: began - 1, ..with_answer(journal, &yes()) };
     let ruling = rule(&offer, &remembered, late);
-    assert!(matches!(refused(&ruling), WhyUnapproved::Late(_)));
+    assert!(matches!(refused(&ruling), MissingApprovalReason::TimedOut(_)));
     assert_eq!(ruling.decision.unwrap().word, "late");
 }
 
@@ -227,7 +227,7 @@ fn a_client_that_cannot_ask_is_refused_with_what_helps() {
         let case = ApprovalCase { offer: &offer, remembered: &remembered, scope: None, answerable };
         let ruling = case.decide(with_answer(CallJournal::default(), &yes()));
         let ApprovalStep::End(CallFailure::Unapproved(unapproved)) = ruling.step else { panic!() };
-        assert_eq!(unapproved.why, WhyUnapproved::Impossible);
+        assert_eq!(unapproved.reason, MissingApprovalReason::Unsupported);
         assert!(unapproved.to_string().contains("change tools.erase.approve in notes.toml"), "{unapproved}");
     }
 }
@@ -248,7 +248,7 @@ fn the_question_shows_the_arguments_before_what_the_plugin_can_reach() {
     let permissions = Permissions { environment: vec!["LANG".to_owned()], ..Permissions::default() };
     let offer = offer_with(ApprovalSetting::Always, None, PluginContext { permissions, ..PluginContext::default() });
     let question = |arguments: &Value, counts| {
-        let question = approval_question(&offer, &arguments.to_string(), SecretFilter::none(), counts);
+        let question = approval_question(&offer, &arguments.to_string(), SecretFilter::empty(), counts);
         assert_eq!((question.key.as_str(), question.kind), (APPROVAL_KEY, QuestionKind::Form));
         let params: Value = serde_json::from_str(question.params.get()).unwrap();
         let properties = params["requestedSchema"]["properties"].as_object().unwrap();
@@ -324,7 +324,7 @@ fn who_answered_in_the_place_of_the_user_is_recorded_with_what_came_of_it() {
                 assert_eq!(journal, CallJournal { approval: ApprovalState::Given, ..CallJournal::default() });
             }
             ApprovalStep::End(CallFailure::Unapproved(unapproved)) => {
-                assert_eq!(unapproved.why, WhyUnapproved::Declined);
+                assert_eq!(unapproved.reason, MissingApprovalReason::Declined);
             }
             other => panic!("{other:?}"),
         }

@@ -83,7 +83,8 @@ impl WaitingApprovals {
         all.count += 1;
         let id = all.count;
         let ApprovalSubject { caller, plugin, tool, question, until, edition } = subject;
-        let shown = WaitingApproval { id, at: SystemTime::now(), until, caller, plugin, tool, question };
+        let shown =
+            WaitingApproval { id, asked_at: SystemTime::now(), expires_at: until, caller, plugin, tool, question };
         let (sender, receiver) = oneshot::channel();
         let (left, withdrawn) = oneshot::channel();
         all.waiting.insert(id, WaitingQuestion { shown, edition, sender, withdrawn });
@@ -112,7 +113,7 @@ impl WaitingApprovals {
             Err(none) => return none,
         };
         let given = AnsweredElsewhere { key: APPROVAL_KEY.to_owned(), answer: answer_json(yes), by: by.to_owned() };
-        if sender.send(given).is_err() || SystemTime::now() > shown.until {
+        if sender.send(given).is_err() || SystemTime::now() > shown.expires_at {
             return ApprovalOutcome::Gone;
         }
         // No value is ever sent: the channel closes when the entry is dropped.

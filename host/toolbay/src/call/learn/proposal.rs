@@ -1,7 +1,7 @@
 //! Text of a proposed grant: the current grant plus the denied permissions.
 
 use toml_edit::{DocumentMut, Item, Table, Value};
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 use toolbay_policy::Permissions;
 
 /// Maximum number of lines for a plugin. A guest can cause an unlimited number of different
@@ -40,7 +40,7 @@ impl PermissionLines {
     pub(super) fn add(&mut self, remedy: &str) -> bool {
         let mut is_new = false;
         for text in remedy.lines() {
-            let text = line(text, MAX_LINE_BYTES);
+            let text = clean_line(text, MAX_LINE_BYTES);
             if self.lines.contains(&text) || self.is_truncated {
                 continue;
             }
@@ -82,7 +82,7 @@ pub(super) fn render_proposal(name: &str, current: &str, lines: &PermissionLines
     let is_own = |text: &&str| !text.starts_with(first) && !text.starts_with(second);
     let rest = grant.to_string();
     let rest: Vec<&str> = rest.lines().filter(is_own).collect();
-    let mut out = format!("{first}\n{second}{}.\n", line(name, MAX_LINE_BYTES));
+    let mut out = format!("{first}\n{second}{}.\n", clean_line(name, MAX_LINE_BYTES));
     for hint in hints {
         out.extend(["# Under [permissions], complete and add: ", hint, "\n"]);
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use bytesize::ByteSize;
 use serde::Serialize;
-use toolbay_model::text::duration;
+use toolbay_model::text::format_duration;
 use toolbay_model::{ContentBlock, ContentBody, EmbeddedResource, ResourceContent, ResourceLink, ToolOutput};
 
 use super::result_uri::ResultAddress;
@@ -148,7 +148,7 @@ impl FittedResult {
         let offered = keep(whole);
         match &offered {
             Some(ResultLink { address, ttl }) => {
-                let ttl = duration(*ttl);
+                let ttl = format_duration(*ttl);
                 // For a single text, the offset at which it continues.
                 let seen = match output.content.first().map(|content| &content.body) {
                     Some(ContentBody::Text(text)) => text.len(),

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 use serde_json::{Map, Value};
 use toolbay_audit::{AuditEvent, MergedLines};
-use toolbay_model::text::{escaped, line};
+use toolbay_model::text::{clean_line, escape_json};
 use toolbay_settings::toml_file::nearest;
 
 use crate::cli::output::{complain, print};
@@ -46,7 +46,7 @@ pub(in crate::cli) struct Filter {
 impl Filter {
     fn matches(&self, record: &Map<String, Value>) -> bool {
         let says = |key: &str, wanted: &Option<String>| {
-            wanted.as_ref().is_none_or(|wanted| text_field(record, key) == toolbay_audit::shortened(wanted))
+            wanted.as_ref().is_none_or(|wanted| text_field(record, key) == toolbay_audit::truncate_name(wanted))
         };
         let in_time = self
             .since
@@ -68,7 +68,7 @@ pub(super) fn run(folder: &Path, filter: &Filter, json: bool) -> anyhow::Result<
             "DETAILS",
         ));
     }
-    for found in MergedLines::of(folder)? {
+    for found in MergedLines::open(folder)? {
         let found = found?;
         let Ok(record) = serde_json::from_slice::<Map<String, Value>>(&found.bytes) else {
             strange += 1;
@@ -78,7 +78,7 @@ pub(super) fn run(folder: &Path, filter: &Filter, json: bool) -> anyhow::Result<
             continue;
         }
         if json {
-            out.push_str(&escaped(&String::from_utf8_lossy(&found.bytes)));
+            out.push_str(&escape_json(&String::from_utf8_lossy(&found.bytes)));
             out.push('\n');
         } else {
             out.push_str(&render_line(&record));
@@ -111,7 +111,7 @@ fn render_line(record: &Map<String, Value>) -> String {
 /// Formats columns of a fixed width. Longer text exceeds it, because the log is printed while it is
 /// read.
 fn render_row(columns: [String; 6], details: &str) -> String {
-    let [time, event, outcome, caller, plugin, tool] = columns.map(|text| line(&text, MAX_COLUMN_BYTES));
+    let [time, event, outcome, caller, plugin, tool] = columns.map(|text| clean_line(&text, MAX_COLUMN_BYTES));
     let text = format!("{time:19}  {event:10}  {outcome:16}  {caller:16}  {plugin:16}  {tool:24}  {details}");
     text.trim_end().to_owned() + "\n"
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use serde_json::{Map, Value, json};
 use toolbay_install::{
     CLIENTS, ClientConfiguration, ConfigFile, ConfigurationPath, ConfigurationScope, ConfigurationText, EditOutcome,
-    EntryFormat, EntryName, FileError, PathEnvironment, shown,
+    EntryFormat, EntryName, FileError, PathEnvironment, redacted_connection,
 };
 
 use super::target::{InstallTarget, existing_spots};
@@ -51,7 +51,7 @@ impl InstallReport {
             scope: target.scope,
             name: name.to_owned(),
             file: file.to_owned(),
-            dialect: target.spot.dialect,
+            dialect: target.spot.entry_format,
             state: EntryState::Unchanged,
             printed: false,
             backup: None,
@@ -123,7 +123,7 @@ fn scope_word(scope: ConfigurationScope) -> &'static str {
 
 /// Returns a configuration that contains only an entry, to be read or pasted.
 pub(super) fn entry_fragment(dialect: EntryFormat, name: &str, entry: &Map<String, Value>) -> String {
-    match ConfigurationText::read(dialect, "").and_then(|document| document.with(name, entry)) {
+    match ConfigurationText::parse(dialect, "").and_then(|document| document.with_server(name, entry)) {
         Ok(EditOutcome::Changed(text)) => text,
         Ok(EditOutcome::Unchanged) | Err(_) => String::new(),
     }
@@ -131,7 +131,7 @@ pub(super) fn entry_fragment(dialect: EntryFormat, name: &str, entry: &Map<Strin
 
 /// Formats an entry as it appears in a file, without possible secrets.
 pub(super) fn entry_text(target: &InstallTarget, name: &str, entry: &Map<String, Value>) -> String {
-    entry_fragment(target.spot.dialect, name, &shown(entry)).trim_end().to_owned()
+    entry_fragment(target.spot.entry_format, name, &redacted_connection(entry)).trim_end().to_owned()
 }
 
 /// Returns the question that must be confirmed before an entry is replaced.
@@ -189,13 +189,13 @@ fn client_rows(client: &'static ClientConfiguration, around: &PathEnvironment, n
         found,
         installed: is_installed(spot, name),
     };
-    let users = client.spots(ConfigurationScope::User, around);
+    let users = client.configuration_paths(ConfigurationScope::User, around);
     let there = existing_spots(client, &users);
     let mut rows: Vec<ReportRow> = there.into_iter().map(|spot| row(ConfigurationScope::User, spot, true)).collect();
     if rows.is_empty() {
         rows.extend(users.first().map(|spot| row(ConfigurationScope::User, spot, false)));
     }
-    let project = client.spots(ConfigurationScope::Project, around);
+    let project = client.configuration_paths(ConfigurationScope::Project, around);
     let is_own = |spot: &&ConfigurationPath| spot.file.exists() && !users.iter().any(|user| user.file == spot.file);
     rows.extend(project.iter().filter(is_own).map(|spot| row(ConfigurationScope::Project, spot, true)));
     rows
@@ -203,7 +203,7 @@ fn client_rows(client: &'static ClientConfiguration, around: &PathEnvironment, n
 
 fn is_installed(spot: &ConfigurationPath, name: &EntryName) -> Result<bool, FileError> {
     let file = ConfigFile::read(&spot.file)?;
-    let document = ConfigurationText::read(spot.dialect, file.text().unwrap_or_default());
+    let document = ConfigurationText::parse(spot.entry_format, file.text().unwrap_or_default());
     match document {
         Ok(document) => Ok(document.entry(name.as_str()).is_some()),
         Err(mistake) => Err(FileError::Mistake(mistake, file.path().to_owned())),

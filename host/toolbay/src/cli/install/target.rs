@@ -30,9 +30,9 @@ pub(super) fn find_target(
 ) -> anyhow::Result<InstallTarget> {
     ensure!(client.has(scope), "{} has no configuration for a project; leave out --scope project", client.title);
     let (spot, found) = if let Some(file) = named {
-        (client.spot_at(&around.project.join(file), around), true)
+        (client.configuration_at(&around.project.join(file), around), true)
     } else {
-        let spots = client.spots(scope, around);
+        let spots = client.configuration_paths(scope, around);
         let there = existing_spots(client, &spots);
         if let Some(other) = there.get(1) {
             complain(&format!("{} is also here: --file {}", client.title, other.file.display()));
@@ -42,7 +42,7 @@ pub(super) fn find_target(
         let spot = there.first().copied().or(spots.first()).context("the client has no configuration")?;
         (spot.clone(), found)
     };
-    let users = client.spots(ConfigurationScope::User, around);
+    let users = client.configuration_paths(ConfigurationScope::User, around);
     ensure!(
         scope == ConfigurationScope::User || !users.iter().any(|user| user.file == spot.file),
         "the current folder is the home folder, whose {} is the user's; leave out --scope project",

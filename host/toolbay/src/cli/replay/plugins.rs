@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use toolbay_catalog::{ComponentContents, LoadPolicy, ValidDefinition};
 use toolbay_model::Digest;
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 use toolbay_sandbox::{LazyComponent, Sandbox};
 
 use super::super::plugin_file::{MAX_REASON_BYTES, load_plugin, printable_path, read_plugin_source};
@@ -70,7 +70,7 @@ impl ReplayPlugins {
             Some(instead) if instead.id == id => instead.file.clone(),
             // The name comes from the recording and is not trusted.
             _ if id.is_empty() || id.contains('/') || id.contains('\0') || id.starts_with('.') => {
-                return Err(format!("{:?} is not the name of a plugin", line(id, MAX_REASON_BYTES)));
+                return Err(format!("{:?} is not the name of a plugin", clean_line(id, MAX_REASON_BYTES)));
             }
             _ => self.folder.join(format!("{id}.wasm")),
         };
@@ -79,8 +79,8 @@ impl ReplayPlugins {
         let digest = source.digest();
         let loaded =
             load_plugin(&self.sandbox, source, self.rules.clone(), &name).await.map_err(|error| error.to_string())?;
-        let contents = ComponentContents::check(loaded.description)
-            .map_err(|why| format!("{name} is not a valid plugin: {}", line(&why, MAX_REASON_BYTES)))?;
+        let contents = ComponentContents::validate(loaded.description)
+            .map_err(|why| format!("{name} is not a valid plugin: {}", clean_line(&why, MAX_REASON_BYTES)))?;
         let tools = contents.tools.into_iter().map(|tool| (tool.tool.name.clone(), tool)).collect();
         Ok(ReplayPlugin { digest, callable: loaded.prepared.into(), tools })
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use serde_json::{Value, json};
-use toolbay_model::text::{line, thousands};
+use toolbay_model::text::{clean_line, format_thousands};
 use toolbay_recording::{FigurePair, RecordedCall, RecordingHeader, ReplayChange, ReplayComparison, ReplayVerdict};
 
 use super::super::output::{print, print_json};
@@ -98,7 +98,7 @@ impl ReplayReport {
 
     /// Records the header of a recording. The first one counts.
     pub(super) fn record_header(&mut self, header: &RecordingHeader) {
-        let began = || (line(&header.started, MAX_NAME_CHARS), line(&header.toolbay, MAX_NAME_CHARS));
+        let began = || (clean_line(&header.started, MAX_NAME_CHARS), clean_line(&header.toolbay, MAX_NAME_CHARS));
         self.began.get_or_insert_with(began);
     }
 
@@ -121,12 +121,12 @@ impl ReplayReport {
                 true
             }
         };
-        self.tools.entry(line(&call.tool, MAX_REASON_BYTES)).or_default().add(&sums);
+        self.tools.entry(clean_line(&call.tool, MAX_REASON_BYTES)).or_default().add(&sums);
         if is_shown && self.calls.len() < MAX_SHOWN_CALLS {
             self.calls.push(ShownCall {
                 line: at,
                 number: call.number,
-                tool: line(&call.tool, MAX_REASON_BYTES),
+                tool: clean_line(&call.tool, MAX_REASON_BYTES),
                 status,
             });
         }
@@ -170,21 +170,21 @@ impl ReplayReport {
             let _ = writeln!(out, "{}: recorded from {started} by toolbay {version}", self.file);
         }
         for id in &self.changed {
-            let _ = writeln!(out, "the plugin {:?} is not the one that was recorded", line(id, MAX_REASON_BYTES));
+            let _ = writeln!(out, "the plugin {:?} is not the one that was recorded", clean_line(id, MAX_REASON_BYTES));
         }
         self.calls.iter().for_each(|call| call.write_text(&mut out));
         let more = self.hidden_calls();
         if more > 0 {
-            let _ = writeln!(out, "\nand {} more calls that differ or are not replayable", thousands(more));
+            let _ = writeln!(out, "\nand {} more calls that differ or are not replayable", format_thousands(more));
         }
         out.push('\n');
         self.write_table(&mut out);
         let ToolSums { equal, differ, not_replayable, .. } = self.total();
-        let [equal, differ, not_replayable] = [equal, differ, not_replayable].map(thousands);
+        let [equal, differ, not_replayable] = [equal, differ, not_replayable].map(format_thousands);
         let _ = write!(out, "\n{equal} equal, {differ} different, {not_replayable} not replayable");
         for (count, what) in [(self.skipped, "skipped"), (self.lost, "lost while recording")] {
             if count > 0 {
-                let _ = write!(out, ", {} {what}", thousands(count));
+                let _ = write!(out, ", {} {what}", format_thousands(count));
             }
         }
         out.push('\n');
@@ -197,11 +197,11 @@ impl ReplayReport {
         let row = |(name, sums): (&String, &ToolSums)| {
             let ToolSums { equal, differ, not_replayable, fuel, memory, wall_ns } = *sums;
             [
-                line(name, MAX_NAME_CHARS),
-                thousands(equal),
-                thousands(differ),
-                thousands(not_replayable),
-                format_figure(fuel, thousands),
+                clean_line(name, MAX_NAME_CHARS),
+                format_thousands(equal),
+                format_thousands(differ),
+                format_thousands(not_replayable),
+                format_figure(fuel, format_thousands),
                 format_figure(memory, format_bytes),
                 format_figure(wall_ns, format_milliseconds),
             ]
@@ -246,7 +246,8 @@ impl ShownCall {
         let _ = write!(out, "\nline {at}, call {number}: {tool}  ");
         match status {
             ReplayStatus::NotReplayable(why) => {
-                let why: Vec<String> = why.iter().take(MAX_REASONS).map(|why| line(why, MAX_REASON_BYTES)).collect();
+                let why: Vec<String> =
+                    why.iter().take(MAX_REASONS).map(|why| clean_line(why, MAX_REASON_BYTES)).collect();
                 let _ = writeln!(out, "not replayable: {}", why.join("; "));
             }
             ReplayStatus::Run(ReplayComparison { verdict, fuel, memory, wall_ns }) => {
@@ -256,7 +257,7 @@ impl ShownCall {
                         write_change(change, out);
                     }
                 }
-                let _ = writeln!(out, "    fuel         {}", format_figure(*fuel, thousands));
+                let _ = writeln!(out, "    fuel         {}", format_figure(*fuel, format_thousands));
                 let _ = writeln!(out, "    peak memory  {}", format_figure(*memory, format_bytes));
                 let _ = writeln!(out, "    time         {}", format_figure(*wall_ns, format_milliseconds));
             }
@@ -267,7 +268,8 @@ impl ShownCall {
         let mut call = json!({"line": self.line, "call": self.number, "tool": self.tool});
         let more = match &self.status {
             ReplayStatus::NotReplayable(why) => {
-                let why: Vec<String> = why.iter().take(MAX_REASONS).map(|why| line(why, MAX_REASON_BYTES)).collect();
+                let why: Vec<String> =
+                    why.iter().take(MAX_REASONS).map(|why| clean_line(why, MAX_REASON_BYTES)).collect();
                 json!({"status": "not-replayable", "why": why})
             }
             ReplayStatus::Run(ReplayComparison { verdict, fuel, memory, wall_ns }) => {
@@ -277,8 +279,8 @@ impl ShownCall {
                         .iter()
                         .map(|change| match change {
                             ReplayChange::Result(difference) => json!({"result": difference}),
-                            ReplayChange::Did(what) => json!({"did": line(what, MAX_REASON_BYTES)}),
-                            ReplayChange::DidNot(what) => json!({"did_not": line(what, MAX_REASON_BYTES)}),
+                            ReplayChange::Unrecorded(what) => json!({"did": clean_line(what, MAX_REASON_BYTES)}),
+                            ReplayChange::NotRepeated(what) => json!({"did_not": clean_line(what, MAX_REASON_BYTES)}),
                         })
                         .collect(),
                 };
@@ -302,11 +304,11 @@ fn write_change(change: &ReplayChange, out: &mut String) {
                 let _ = writeln!(out, "    {line}");
             }
         }
-        ReplayChange::Did(what) => {
-            let _ = writeln!(out, "    did, but not when it was recorded: {}", line(what, MAX_REASON_BYTES));
+        ReplayChange::Unrecorded(what) => {
+            let _ = writeln!(out, "    did, but not when it was recorded: {}", clean_line(what, MAX_REASON_BYTES));
         }
-        ReplayChange::DidNot(what) => {
-            let _ = writeln!(out, "    did when it was recorded, but not now: {}", line(what, MAX_REASON_BYTES));
+        ReplayChange::NotRepeated(what) => {
+            let _ = writeln!(out, "    did when it was recorded, but not now: {}", clean_line(what, MAX_REASON_BYTES));
         }
     }
 }

@@ -7,10 +7,10 @@ use std::time::Instant;
 
 use bytesize::ByteSize;
 use serde_json::{Map, Value, json};
-use toolbay_model::text::line;
+use toolbay_model::text::clean_line;
 use toolbay_model::{CallError, CallJournal, CallReply, Interrupt, Limit, Limits, NoopObserver, QuestionKindSet};
 use toolbay_policy::Permissions;
-use toolbay_recording::{RecordedCall, ReplayedCall, failed, replied, variable};
+use toolbay_recording::{RecordedCall, ReplayedCall, error_result, reply_result, variable_digest};
 use toolbay_sandbox::{CallContext, PluginContext, PluginRequest, ReplayTape, ReplayedValue, Sandbox, UncheckedReply};
 use toolbay_schema::JsonSchema;
 use toolbay_secrets::{FixedSecrets, SecretSource, SecretSpec, SecretVault};
@@ -69,11 +69,11 @@ impl CallReplayer {
         let (kept, played) = (call.kept.map(ByteSize::b), tape.clone());
         let running = self.sandbox.spawn(async move {
             let Some(tool) = plugin.tool(&name) else {
-                let message = format!("the plugin has no tool {:?}", line(&name, MAX_REASON_BYTES));
+                let message = format!("the plugin has no tool {:?}", clean_line(&name, MAX_REASON_BYTES));
                 return (json!({"error": "unknown-tool", "message": message}), None);
             };
             let deadline = Instant::now() + environment.limits.timeout;
-            let interrupt = Interrupt::at(deadline);
+            let interrupt = Interrupt::with_deadline(deadline);
             match tool.input.violations_until(&Value::Object(values), &interrupt) {
                 Ok(violations) if violations.is_empty() => {}
                 Ok(violations) => {
@@ -81,7 +81,7 @@ impl CallReplayer {
                     return (json!({"error": "invalid-arguments", "message": words.join("; ")}), None);
                 }
                 Err(_) => {
-                    return (failed(&CallError::limit(Limit::Deadline(environment.limits.timeout))), None);
+                    return (error_result(&CallError::limit(Limit::Deadline(environment.limits.timeout))), None);
                 }
             }
             let entry = CallContext {
@@ -102,9 +102,9 @@ impl CallReplayer {
                 .result
                 .and_then(|returned| check_reply(returned, limits, kept, tool.output.as_ref(), &interrupt));
             let result = match result {
-                Ok(Some(reply)) => replied(&reply),
+                Ok(Some(reply)) => reply_result(&reply),
                 Ok(None) => Value::Null,
-                Err(error) => failed(&error),
+                Err(error) => error_result(&error),
             };
             (result, Some(finished.usage))
         });
@@ -114,7 +114,7 @@ impl CallReplayer {
             return Ok(Err(deviation.missing.iter().map(ToString::to_string).collect()));
         }
         let usage = usage.unwrap_or_default().into();
-        Ok(Ok(ReplayedCall { result, usage, unknown: deviation.unrecorded, undone: deviation.not_repeated }))
+        Ok(Ok(ReplayedCall { result, usage, unrecorded: deviation.unrecorded, not_repeated: deviation.not_repeated }))
     }
 }
 
@@ -142,9 +142,9 @@ fn recorded_variables(call: &RecordedCall, salt: &str) -> Result<BTreeMap<String
     let own = |(name, digest): (&String, &String)| {
         // A recording cannot disclose variables: it only receives values whose digest it already
         // contains.
-        let value = std::env::var(name).ok().filter(|value| variable(salt, name, value) == *digest);
+        let value = std::env::var(name).ok().filter(|value| variable_digest(salt, name, value) == *digest);
         let differs = || {
-            let name = line(name, MAX_REASON_BYTES);
+            let name = clean_line(name, MAX_REASON_BYTES);
             format!("the environment variable {name} is not what it was: set {name} to that value to run the call")
         };
         Ok((name.clone(), value.ok_or_else(differs)?))
@@ -170,10 +170,10 @@ fn replay_context(
     // guest produces.
     let secret = |name: &String| {
         let source = SecretSource::Environment(name.clone());
-        SecretSpec { name: name.clone(), source, carried: None }
+        SecretSpec { name: name.clone(), source, credential_rule: None }
     };
     let secrets: Vec<SecretSpec> = call.secrets.iter().map(secret).collect();
-    let marks = FixedSecrets::supposed(&secrets, |name| Some(format!("[secret:{name}]")));
+    let marks = FixedSecrets::with_test_values(&secrets, |name| Some(format!("[secret:{name}]")));
     let secrets = SecretVault::new("the recording", Path::new(""), secrets, marks)?;
     Ok(PluginContext {
         limits,

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use toolbay_otel::{ExportHeaders, pairs};
-use toolbay_secrets::secret_file;
+use toolbay_otel::{ExportHeaders, parse_pairs};
+use toolbay_secrets::read_secret_file;
 
 /// The source of a header value. The value is never displayed.
 #[derive(Clone, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl HeaderSource {
             }
             ValueSource::File(path) => {
                 let failed = |why: String| format!("the file {} {why}", path.display());
-                let bytes = secret_file(path).map_err(failed)?;
+                let bytes = read_secret_file(path).map_err(failed)?;
                 let text = std::str::from_utf8(&bytes).map_err(|_| failed("is not valid UTF-8".to_owned()))?;
                 text.trim_end().to_owned()
             }
@@ -85,7 +85,7 @@ pub(super) fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTre
             table.into_iter().map(read).collect::<Result<_, String>>().map_err(D::Error::custom)?
         }
         HeaderInput::Text(text) => {
-            let pairs = pairs(&text).map_err(D::Error::custom)?;
+            let pairs = parse_pairs(&text).map_err(D::Error::custom)?;
             pairs.into_iter().map(|(name, value)| (name, HeaderSource::from_text(value))).collect()
         }
     };

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use toolbay_model::{CallUsage, UseKind};
+use toolbay_model::{CallUsage, DenialKind};
 use toolbay_otel::HistogramPoint;
 
 use super::duration_histogram::{TimeHistogram, new_time_histogram};
@@ -84,7 +84,7 @@ pub(crate) struct ServerMetrics {
     pub(crate) tools: ToolMeters,
     stages: [TimeHistogram; CallStage::ALL.len()],
     memory: AtomicHistogram<{ MEMORY_BOUNDS.len() }>,
-    denied: [AtomicU64; UseKind::ALL.len()],
+    denied: [AtomicU64; DenialKind::ALL.len()],
     changes: [AtomicU64; PluginChange::ALL.len()],
     /// Counts per key that raises the limit, so there are as many entries as limits.
     limits: Mutex<BTreeMap<&'static str, u64>>,
@@ -128,7 +128,7 @@ impl ServerMetrics {
     }
 
     /// Counts a denied use.
-    pub(crate) fn count_denial(&self, kind: UseKind) {
+    pub(crate) fn count_denial(&self, kind: DenialKind) {
         if let Some(count) = self.denied.get(kind as usize) {
             count.fetch_add(1, Ordering::Relaxed);
         }
@@ -162,8 +162,8 @@ impl ServerMetrics {
     }
 
     /// Returns the number of denials per kind of use.
-    pub(crate) fn denials(&self) -> impl Iterator<Item = (UseKind, u64)> {
-        UseKind::ALL.into_iter().zip(self.denied.iter().map(|count| count.load(Ordering::Relaxed)))
+    pub(crate) fn denials(&self) -> impl Iterator<Item = (DenialKind, u64)> {
+        DenialKind::ALL.into_iter().zip(self.denied.iter().map(|count| count.load(Ordering::Relaxed)))
     }
 
     /// Returns the number of plugin changes per kind.
@@ -192,7 +192,7 @@ mod tests {
         CallStage::ALL.iter().zip(1..).for_each(|(stage, n)| metrics.record_stage(*stage, Duration::from_secs(n)));
         let sums: Vec<String> = metrics.stages().map(|(_, distribution)| distribution.sum.to_string()).collect();
         assert_eq!(sums, ["1", "2", "3", "4"]);
-        for (kind, n) in UseKind::ALL.into_iter().zip(1..) {
+        for (kind, n) in DenialKind::ALL.into_iter().zip(1..) {
             (0..n).for_each(|_| metrics.count_denial(kind));
         }
         assert!(metrics.denials().zip(1..).all(|((_, count), n)| count == n));

@@ -66,15 +66,15 @@ impl Collector for MetricsScrape {
 
 fn encode_counter(sample: &mut MetricEncoder<'_>, value: &MetricNumber) -> fmt::Result {
     match value {
-        MetricNumber::Whole(count) => sample.encode_counter::<NoLabelSet, u64, u64>(count, None),
-        MetricNumber::Real(number) => sample.encode_counter::<NoLabelSet, f64, u64>(number, None),
+        MetricNumber::Integer(count) => sample.encode_counter::<NoLabelSet, u64, u64>(count, None),
+        MetricNumber::Float(number) => sample.encode_counter::<NoLabelSet, f64, u64>(number, None),
     }
 }
 
 fn encode_gauge(sample: &mut MetricEncoder<'_>, value: &MetricNumber) -> fmt::Result {
     match value {
-        MetricNumber::Whole(count) => sample.encode_gauge(count),
-        MetricNumber::Real(number) => sample.encode_gauge(number),
+        MetricNumber::Integer(count) => sample.encode_gauge(count),
+        MetricNumber::Float(number) => sample.encode_gauge(number),
     }
 }
 

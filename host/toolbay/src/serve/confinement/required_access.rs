@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use toolbay_catalog::{Grant, WritablePaths, read_grant};
-use toolbay_confine::{ConfinementPlan, program};
+use toolbay_confine::{ConfinementPlan, own_program_files};
 use toolbay_policy::{MountAccess, MountPermission};
 use toolbay_secrets::SecretSource;
 
@@ -70,7 +70,7 @@ impl ConfinementNeeds {
         if config.server.confine == Confine::Off {
             return Ok(Self::default());
         }
-        let program = program()
+        let program = own_program_files()
             .map_err(|error| ConfigError::new(format!("server.confine: cannot read /proc/self/maps: {error}")))?;
         let mut plan = ConfinementPlan { execute: program, ..ConfinementPlan::default() };
         let deciding = DecidingPaths::read(&config.plugins)?;
@@ -146,25 +146,26 @@ fn socket_folder(socket: &Path) -> Option<PathBuf> {
 
 /// Describes a mount of the plugin `id`.
 fn mount_label(id: &str, mount: &MountPermission) -> String {
-    format!("a mount of {id}.toml, {}", mount.written.display())
+    format!("a mount of {id}.toml, {}", mount.host_as_written.display())
 }
 
 /// Returns clauses about `writable` paths that determine the server's rights. With required
 /// confinement, this includes the targets of links and the programs of secrets. Otherwise, those
 /// are reported per plugin when it is loaded.
 fn find_overlaps(config: &Config, deciding: &DecidingPaths, writable: &WritablePaths) -> Vec<String> {
-    let mut found: Vec<String> = writable.enters("the plugin folder", &config.plugins).into_iter().collect();
+    let mut found: Vec<String> =
+        writable.explain_folder_write("the plugin folder", &config.plugins).into_iter().collect();
     let what = |path: &Path| {
         if path == config.file { "the configuration".to_owned() } else { path.display().to_string() }
     };
-    found.extend(config.watched_files().iter().filter_map(|path| writable.changes(&what(path), path)));
+    found.extend(config.watched_files().iter().filter_map(|path| writable.explain_write(&what(path), path)));
     if writable.required {
         for path in &deciding.links {
             let name = path.file_name().unwrap_or_default().display().to_string();
-            found.extend(writable.changes(&format!("what {name} is a link to"), path));
+            found.extend(writable.explain_write(&format!("what {name} is a link to"), path));
         }
         for (id, grant) in &deciding.grants {
-            let programs = writable.programs(&config.plugins, &grant.secrets().unwrap_or_default());
+            let programs = writable.explain_program_writes(&config.plugins, &grant.secret_specs().unwrap_or_default());
             found.extend(programs.into_iter().map(|why| format!("{why} ({id}.toml)")));
         }
     }
@@ -185,7 +186,7 @@ fn read(config: &Config, deciding: &DecidingPaths, plan: &mut ConfinementPlan) {
     for (_, grant) in &deciding.grants {
         let mounts = grant.permissions.mounts.iter().filter(|mount| mount.access == MountAccess::Read);
         plan.read.extend(mounts.map(|mount| mount.host.clone()));
-        for secret in grant.secrets().unwrap_or_default() {
+        for secret in grant.secret_specs().unwrap_or_default() {
             match &secret.source {
                 SecretSource::File(path) => add_path(&mut plan.read, &config.plugins.join(path)),
                 SecretSource::CallerFolder(path) => plan.read.push(config.plugins.join(path)),

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toolbay_model::text::line;
-use toolbay_model::{CallObserver, UseKind};
+use toolbay_model::text::clean_line;
+use toolbay_model::{CallObserver, DenialKind};
 use toolbay_outgoing::SendError;
-use toolbay_policy::FileDenied;
+use toolbay_policy::FileDenial;
 use toolbay_secrets::SecretFilter;
 
 /// Maximum number of reported denials in a call. A guest can repeat denied operations without end.
@@ -38,7 +38,7 @@ impl CallDenials {
 
     /// Reports that an operation of this kind was denied. `what` is a sentence, and `remedy` is the
     /// configuration with which the operator would allow it.
-    pub(crate) fn report_denial(&self, kind: UseKind, what: &str, remedy: Option<&str>) {
+    pub(crate) fn report_denial(&self, kind: DenialKind, what: &str, remedy: Option<&str>) {
         let what = self.redact(what);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.notify_observer(&mut state, kind, &what, remedy);
@@ -46,32 +46,32 @@ impl CallDenials {
     }
 
     /// Reports that access to a file or directory was denied, once for each path.
-    pub(crate) fn report_file_denial(&self, denied: &FileDenied) {
+    pub(crate) fn report_file_denial(&self, denied: &FileDenial) {
         let what = self.redact(&denied.to_string());
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !state.files.contains(&what) {
             if state.reported < MAX_REPORTED_DENIALS {
                 state.files.push(what.clone());
             }
-            self.notify_observer(&mut state, UseKind::File, &what, denied.remedy().as_deref());
+            self.notify_observer(&mut state, DenialKind::File, &what, denied.remedy().as_deref());
         }
         // Programs look for many optional files.
-        if !matches!(denied, FileDenied::Unmounted { .. }) {
+        if !matches!(denied, FileDenial::Unmounted { .. }) {
             state.first.get_or_insert(what);
         }
     }
 
     /// Formats a denial for operators and models.
     fn redact(&self, what: &str) -> String {
-        line(&self.secrets.scrub(what), MAX_DENIAL_BYTES)
+        clean_line(&self.secrets.scrub(what), MAX_DENIAL_BYTES)
     }
 
-    fn notify_observer(&self, state: &mut DenialState, kind: UseKind, what: &str, remedy: Option<&str>) {
+    fn notify_observer(&self, state: &mut DenialState, kind: DenialKind, what: &str, remedy: Option<&str>) {
         if state.reported < MAX_REPORTED_DENIALS {
             state.reported += 1;
             let clean = |remedy: &str| {
                 let lines: Vec<String> =
-                    remedy.lines().map(|part| line(&self.secrets.scrub(part), MAX_DENIAL_BYTES)).collect();
+                    remedy.lines().map(|part| clean_line(&self.secrets.scrub(part), MAX_DENIAL_BYTES)).collect();
                 lines.join("\n")
             };
             let remedy = remedy.map(clean);
@@ -82,15 +82,15 @@ impl CallDenials {
     /// Reports why a request failed, if it was denied after the rules had allowed it. Logs any
     /// other error.
     pub(super) fn report_send_error(&self, error: &SendError) {
-        let note = |remedy: Option<String>| self.report_denial(UseKind::Http, &error.to_string(), remedy.as_deref());
+        let note = |remedy: Option<String>| self.report_denial(DenialKind::Http, &error.to_string(), remedy.as_deref());
         match error {
-            SendError::Addresses(refused) => note(refused.remedy()),
+            SendError::AddressesRefused(refused) => note(refused.remedy()),
             SendError::Denied(denied) => note(denied.remedy()),
             SendError::HostHeader | SendError::ContentLength => note(None),
             error => {
                 let details = error.details().unwrap_or_default();
                 tracing::debug!(
-                    details = line(&self.secrets.scrub(&details), MAX_DENIAL_BYTES),
+                    details = clean_line(&self.secrets.scrub(&details), MAX_DENIAL_BYTES),
                     "HTTP request failed: {error}"
                 );
             }

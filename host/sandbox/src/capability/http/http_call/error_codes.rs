@@ -12,14 +12,14 @@ pub(super) fn code(error: &SendError) -> Error {
 /// Like [`code`], as a value that can be recorded.
 pub(super) fn recordable_error(error: &SendError) -> HttpError {
     match error {
-        SendError::Denied(_) | SendError::HostHeader | SendError::Meter(ExceededLimit::Requests) => {
+        SendError::Denied(_) | SendError::HostHeader | SendError::LimitExceeded(ExceededLimit::Requests) => {
             HttpError::HttpRequestDenied
         }
         SendError::RequestHeadTooLarge => HttpError::HttpRequestHeaderSectionSize,
         SendError::ContentLength => HttpError::HttpRequestBodySize(None),
         SendError::RequestBodyLength(length) => HttpError::HttpRequestBodySize(Some(*length)),
-        SendError::Meter(ExceededLimit::Bytes) => HttpError::HttpResponseBodySize,
-        SendError::Addresses(_) => HttpError::DestinationIpProhibited,
+        SendError::LimitExceeded(ExceededLimit::Bytes) => HttpError::HttpResponseBodySize,
+        SendError::AddressesRefused(_) => HttpError::DestinationIpProhibited,
         SendError::NoAddress => HttpError::DestinationNotFound,
         SendError::Resolve(_) => HttpError::DnsError,
         SendError::ResolveTimeout => HttpError::DnsTimeout,
@@ -30,8 +30,8 @@ pub(super) fn recordable_error(error: &SendError) -> HttpError {
         SendError::CertificateUntrusted(_)
         | SendError::CertificateExpired(_)
         | SendError::CertificateNotYetValid(_)
-        | SendError::CertificateName(_)
-        | SendError::Certificate(_) => HttpError::TlsCertificateError,
+        | SendError::CertificateNameMismatch(_)
+        | SendError::CertificateInvalid(_) => HttpError::TlsCertificateError,
         SendError::TlsAlert { id, name } => HttpError::TlsAlertReceived { id: *id, name: name.clone() },
         SendError::Tls(_) => HttpError::TlsProtocolError,
         SendError::FirstByteTimeout | SendError::BetweenBytesTimeout => HttpError::ConnectionReadTimeout,

@@ -41,17 +41,17 @@ impl RequestSpan {
         method: &Method,
         origin: &UrlOrigin,
     ) -> Option<Self> {
-        let own = observer.span(call)?;
+        let own = observer.start_http_span(call)?;
         let now = SystemTime::now();
         let exchange = HttpExchange {
-            own,
-            parent: call.span.clone(),
+            span: own,
+            parent_span_id: call.span.clone(),
             method: if STANDARD_METHODS.contains(method) { method.as_str() } else { OTHER_METHOD }.to_owned(),
             scheme: origin.scheme.as_str(),
             host: origin.host.to_string(),
             port: origin.port,
-            began: now,
-            ended: now,
+            started_at: now,
+            ended_at: now,
             status: None,
             error: None,
         };
@@ -60,7 +60,7 @@ impl RequestSpan {
 
     /// Returns the trace context of the request.
     pub(super) fn trace_context(&self) -> Option<&TraceContext> {
-        self.exchange.as_ref().map(|exchange| &exchange.own)
+        self.exchange.as_ref().map(|exchange| &exchange.span)
     }
 
     /// Records the status of the response.
@@ -81,10 +81,10 @@ impl RequestSpan {
 impl Drop for RequestSpan {
     fn drop(&mut self) {
         let Some(mut exchange) = self.exchange.take() else { return };
-        exchange.ended = SystemTime::now();
+        exchange.ended_at = SystemTime::now();
         if exchange.status.is_none() {
             exchange.error.get_or_insert(CANCELLED_CODE);
         }
-        self.observer.exchanged(exchange);
+        self.observer.http_exchange_ended(exchange);
     }
 }

@@ -1,6 +1,6 @@
 //! `wasi:keyvalue@0.2.0-draft2`: signed numbers, cursors that are keys, and compare-and-swap.
 
-use toolbay_state::{BucketChange, ChangeOutcome, KEY, PageStart, ValueVersion};
+use toolbay_state::{BucketChange, ChangeOutcome, MAX_KEY_BYTES, PageStart, ValueVersion};
 use wasmtime::component::{ComponentType, Linker, Lower, Resource, ResourceType};
 
 use super::batch;
@@ -15,7 +15,7 @@ const ATOMICS_INTERFACE: &str = "wasi:keyvalue/atomics@0.2.0-draft2";
 const BATCH_INTERFACE: &str = "wasi:keyvalue/batch@0.2.0-draft2";
 
 /// Memory that the handle of a comparison uses for its key and names, in bytes.
-const COMPARISON_MEMORY_BYTES: usize = 2 * KEY;
+const COMPARISON_MEMORY_BYTES: usize = 2 * MAX_KEY_BYTES;
 
 type CasHandle = Resource<CompareOperation>;
 
@@ -78,12 +78,12 @@ pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
 
 async fn start_comparison(state: &mut StoreState, handle: &BucketHandle, key: String) -> KeyValueResult<CasHandle> {
     let bucket = get_bucket(state, handle)?;
-    if key.len() > KEY {
+    if key.len() > MAX_KEY_BYTES {
         return Ok(Err(KeyValueError::Other(toolbay_state::StateError::Key(key.len()).to_string())));
     }
     let memory = state.memory_budget.reserve(COMPARISON_MEMORY_BYTES)?;
     let expected = match get_value(state, &bucket, key.clone()).await? {
-        Ok(value) => ValueVersion::of(value.as_deref()),
+        Ok(value) => ValueVersion::from_value(value.as_deref()),
         Err(error) => return Ok(Err(error)),
     };
     Ok(Ok(state.table().push(CompareOperation { bucket, key, expected, _memory: memory })?))
@@ -97,7 +97,7 @@ async fn refresh_comparison(state: &mut StoreState, cas: &CasHandle) -> KeyValue
     };
     let value = get_value(state, &bucket, key).await?;
     if let Ok(value) = &value {
-        state.table().get_mut(cas)?.expected = ValueVersion::of(value.as_deref());
+        state.table().get_mut(cas)?.expected = ValueVersion::from_value(value.as_deref());
     }
     Ok(value)
 }

@@ -4,9 +4,9 @@ use std::ops::RangeInclusive;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use toolbay_model::UseKind;
+use toolbay_model::DenialKind;
 use toolbay_policy::StateGrant;
-use toolbay_state::{BucketChange, ChangeOutcome, KEY, KeyPage, PageStart, StateBucket, ValueVersion};
+use toolbay_state::{BucketChange, ChangeOutcome, KeyPage, MAX_KEY_BYTES, PageStart, StateBucket, ValueVersion};
 use wasmtime::component::{Linker, Resource, ResourceType};
 
 use super::guest_result::{KeyValueError, KeyValueResult, to_guest_result};
@@ -17,7 +17,7 @@ use crate::context::replay_log::OperationKind;
 use crate::store::state::StoreState;
 
 /// Memory that the handle of a bucket uses for a key and names, in bytes.
-const BUCKET_MEMORY_BYTES: usize = 2 * KEY;
+const BUCKET_MEMORY_BYTES: usize = 2 * MAX_KEY_BYTES;
 
 /// Memory that a list of keys uses per key in addition to its text, in bytes.
 pub(super) const KEY_OVERHEAD_BYTES: usize = size_of::<String>();
@@ -117,7 +117,7 @@ fn report_refusal(state: &StoreState, closed: &BucketError) -> KeyValueError {
         }
         BucketError::InvalidName => return KeyValueError::NoSuchStore,
     };
-    state.outgoing_http.deny(UseKind::State, why, remedy);
+    state.outgoing_http.deny(DenialKind::State, why, remedy);
     if matches!(closed, BucketError::Denied) {
         KeyValueError::AccessDenied
     } else {

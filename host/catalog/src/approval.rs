@@ -1,0 +1,154 @@
+//! The operator's `approve` setting: which calls of a tool a person must allow first.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use toolbay_model::EffectHints;
+use toolbay_settings::toml_file::nearest;
+
+/// Setting for which calls of a tool a person must allow first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ApprovalSetting {
+    /// No calls.
+    #[default]
+    Never,
+    /// Every call.
+    Always,
+    /// The first call of a caller.
+    First,
+    /// Every call of a tool that may destroy something, according to its annotations.
+    Destructive,
+}
+
+impl ApprovalSetting {
+    const ALL: [Self; 4] = [Self::Always, Self::First, Self::Destructive, Self::Never];
+
+    /// Returns the word in a grant.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::Always => "always",
+            Self::First => "first",
+            Self::Destructive => "destructive",
+        }
+    }
+
+    /// Returns a setting that requires approval whenever one of both does.
+    pub(crate) fn stricter(self, other: Self) -> Self {
+        match (self, other) {
+            (one, two) if one == two => one,
+            (Self::Never, other) | (other, Self::Never) => other,
+            // Neither of `First` and `Destructive` covers the other.
+            _ => Self::Always,
+        }
+    }
+
+    /// Returns which calls of a tool with these annotations a person must allow first; `None` for
+    /// no calls.
+    pub fn policy_for(self, annotations: Option<EffectHints>) -> Option<ApprovalPolicy> {
+        match self {
+            Self::Never => None,
+            Self::Always => Some(ApprovalPolicy::Each),
+            Self::First => Some(ApprovalPolicy::First),
+            Self::Destructive => is_destructive(annotations.unwrap_or_default()).then_some(ApprovalPolicy::Each),
+        }
+    }
+}
+
+/// Returns whether a tool may destroy something (MCP `ToolAnnotations`). A tool without annotations
+/// may.
+fn is_destructive(annotations: EffectHints) -> bool {
+    !annotations.read_only.unwrap_or(false) && annotations.destructive.unwrap_or(true)
+}
+
+/// Policy for which calls of a tool a person must allow first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ApprovalPolicy {
+    /// Every call.
+    Each,
+    /// The first call of a caller.
+    First,
+}
+
+/// Describes the policy in words.
+impl fmt::Display for ApprovalPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Each => "before each call",
+            Self::First => "before the first call",
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for ApprovalSetting {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        if let Some(known) = Self::ALL.into_iter().find(|known| known.as_str() == word) {
+            return Ok(known);
+        }
+        let near = nearest(&word, &Self::ALL.map(Self::as_str));
+        let near = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+        let wrong = format_args!("expected \"always\", \"first\", \"destructive\" or \"never\", not {word:?}{near}");
+        Err(D::Error::custom(wrong))
+    }
+}
+
+/// The operator's approval settings for the tools of a plugin.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolApprovals {
+    /// Setting of the tools without their own.
+    pub default: ApprovalSetting,
+    /// Settings by tool name, without the prefix.
+    pub tools: BTreeMap<String, ApprovalSetting>,
+}
+
+impl ToolApprovals {
+    /// Returns the setting of the tool `name` (without the prefix).
+    pub fn setting_for(&self, name: &str) -> ApprovalSetting {
+        self.tools.get(name).copied().unwrap_or(self.default)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_destructive_unless_its_annotations_say_otherwise() {
+        assert_eq!(ApprovalSetting::Destructive.policy_for(None), Some(ApprovalPolicy::Each));
+        for (read_only, destructive, asks) in [
+            (None, None, true),
+            (Some(false), None, true),
+            (None, Some(true), true),
+            (None, Some(false), false),
+            (Some(true), None, false),
+            // A tool that only reads destroys nothing.
+            (Some(true), Some(true), false),
+        ] {
+            let annotations = Some(EffectHints { read_only, destructive, ..EffectHints::default() });
+            assert_eq!(
+                ApprovalSetting::Destructive.policy_for(annotations),
+                asks.then_some(ApprovalPolicy::Each),
+                "{annotations:?}"
+            );
+            assert_eq!(ApprovalSetting::Always.policy_for(annotations), Some(ApprovalPolicy::Each));
+            assert_eq!(ApprovalSetting::First.policy_for(annotations), Some(ApprovalPolicy::First));
+            assert_eq!(ApprovalSetting::Never.policy_for(annotations), None);
+        }
+    }
+
+    #[test]
+    fn the_word_of_a_tool_wins() {
+        let tools = BTreeMap::from([("look".to_owned(), ApprovalSetting::Never)]);
+        let approvals = ToolApprovals { default: ApprovalSetting::Always, tools };
+        assert_eq!(
+            (approvals.setting_for("look"), approvals.setting_for("erase")),
+            (ApprovalSetting::Never, ApprovalSetting::Always)
+        );
+        assert_eq!(ToolApprovals::default().setting_for("erase"), ApprovalSetting::Never);
+    }
+}

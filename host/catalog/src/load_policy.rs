@@ -1,0 +1,132 @@
+//! The server's rules for loading plugins, and how they apply to a grant.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use bytesize::ByteSize;
+use tokio::sync::Notify;
+use toolbay_confine::ReachableFiles;
+use toolbay_model::{Limits, ToolRateLimit};
+use toolbay_sandbox::{KeyValue, MountRoots, PluginConnections, PluginContext, PluginHttp};
+
+use crate::approval::ApprovalSetting;
+use crate::description_limits::DescriptionLimits;
+use crate::grant::{Grant, GrantSecrets, ToolOverride};
+use crate::loaded_component::LoadedComponent;
+use crate::mount_policy::{GuardedPath, MountPlan};
+use crate::terms::{PluginTerms, ToolTerms};
+use crate::writable_paths::WritablePaths;
+
+/// The server's limits for loading, and the defaults for values that a grant does not set.
+#[derive(Clone, Debug)]
+pub struct LoadPolicy {
+    /// The default limits, for values that a grant does not set.
+    pub limits: Limits,
+    /// The ceilings of the limits.
+    pub ceiling: Limits,
+    /// The limits of the call that lists a plugin's tools.
+    pub describe_limits: Limits,
+    /// The default rate limit of each tool; `None` means no limit.
+    pub rate_limit: Option<ToolRateLimit>,
+    /// The default approval setting, where a grant does not set it.
+    pub approve: ApprovalSetting,
+    /// The maximum size of a component file.
+    pub max_component_size: ByteSize,
+    /// Paths that mounts must not contain, in addition to those of plugins.
+    pub guarded_paths: Vec<GuardedPath>,
+    /// Limits on what a plugin may list.
+    pub description_limits: DescriptionLimits,
+    /// The files that the server can still use if it has confined itself.
+    pub reachable_files: Option<Arc<ReachableFiles>>,
+    /// The paths that the server may still write if it has confined itself.
+    pub writable_paths: Option<Arc<WritablePaths>>,
+}
+
+/// The current rules, which can change while the server runs.
+#[derive(Debug)]
+pub struct LiveRules {
+    pub(crate) rules: ArcSwap<LoadPolicy>,
+    /// Notified when the rules change. The reloader then applies the new rules to the loaded
+    /// plugins.
+    pub(crate) changed: Notify,
+}
+
+impl LiveRules {
+    /// Returns the current rules. A load calls this again for each of its steps.
+    pub(crate) fn current(&self) -> Arc<LoadPolicy> {
+        self.rules.load_full()
+    }
+
+    /// Replaces the defaults for values that a grant does not set: the limits, the rate limit of
+    /// tools, and the approval setting. All other rules stay. The change applies to plugins that
+    /// are already loaded, but not to running calls.
+    pub fn update_defaults(&self, limits: &Limits, rate_limit: Option<ToolRateLimit>, approve: ApprovalSetting) {
+        self.rules.rcu(|rules| LoadPolicy { limits: limits.clone(), rate_limit, approve, ..LoadPolicy::clone(rules) });
+        self.changed.notify_one();
+    }
+}
+
+/// Warning for a grant that gives folders to a plugin that cannot use them.
+const FOLDERS_UNSUPPORTED: &str = "permissions.mounts and permissions.scratch: the plugin looks for files through WASI 0.3, where it \
+                          gets none (build it for WASI 0.2)";
+
+impl LoadPolicy {
+    /// Clamps the grant to the server's ceilings. Returns the terms and warnings for the operator.
+    pub fn clamp_grant(
+        &self,
+        component: &LoadedComponent,
+        grant: Grant,
+        kept: GrantSecrets,
+    ) -> (PluginTerms, Vec<String>) {
+        let source = Arc::new(grant.clone());
+        let (limits, clamps) = self.limits.with(&grant.limits, &self.ceiling);
+        let GrantSecrets { secrets, mut remarks } = kept;
+        remarks.extend(clamps.iter().map(ToString::to_string));
+        let (config, approvals) = (Arc::new(grant.config_values()), grant.approvals(self.approve));
+        let has_folders = !grant.permissions.mounts.is_empty() || grant.permissions.scratch.is_some();
+        if has_folders && component.code.as_ref().is_some_and(|callable| !callable.has_files()) {
+            remarks.push(FOLDERS_UNSUPPORTED.to_owned());
+        }
+        let own = component.contents.tools.iter().filter(|_| !component.is_command()).map(|known| &known.tool.name);
+        let left_out = own.filter(|name| !grant.offers(name));
+        let hidden = || ToolOverride { hidden: true, ..ToolOverride::default() };
+        let mut shown: BTreeMap<String, ToolOverride> = left_out.map(|name| (name.clone(), hidden())).collect();
+        let roots = MountRoots::new(&grant.permissions.mounts);
+        let (requests, connections, key_value) =
+            (PluginHttp::default(), PluginConnections::default(), KeyValue::default());
+        let permissions = grant.permissions;
+        let environment =
+            PluginContext { limits, permissions, roots, requests, connections, key_value, config, secrets };
+        let mut tools = BTreeMap::new();
+        for (name, tool) in grant.tools {
+            let (limits, clamps) = environment.limits.with(&tool.limits.to_patch(), &self.ceiling);
+            remarks.extend(clamps.iter().map(|clamp| format!("tools.{name}.{clamp}")));
+            let hidden = tool.hidden || shown.contains_key(&name);
+            let look = ToolOverride { hidden, ..tool.to_override() };
+            if look != ToolOverride::default() {
+                shown.insert(name.clone(), look);
+            }
+            let own = tool.limits.set_keys();
+            tools.insert(name, ToolTerms { context: PluginContext { limits, ..environment.clone() }, limit_keys: own });
+        }
+        let rate_limit = grant.rate_limit.or(self.rate_limit);
+        let (prefix, separator, arguments, places) =
+            (grant.prefix, grant.separator, grant.arguments, MountPlan::default());
+        let grant = grant.digest;
+        let terms = PluginTerms {
+            context: environment,
+            tools,
+            tool_overrides: shown,
+            prefix,
+            separator,
+            argument_check: arguments,
+            rate_limit,
+            approvals,
+            mount_plan: places,
+            grant_digest: grant,
+            source_grant: source,
+        };
+        (terms, remarks)
+    }
+}

@@ -1,0 +1,105 @@
+//! Finished calls: the newest ones, their statistics over time, and their totals by tool.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::call_note::CallNote;
+use crate::call_series::CallSeries;
+
+/// Maximum number of stored calls.
+pub(crate) const MAX_CALLS: usize = 1_000;
+
+/// Maximum number of tools with separate totals. All further tools share one entry.
+const MAX_TOOLS: usize = 1_000;
+
+/// Name of the shared entry, which is not a valid tool name.
+const OTHER_TOOLS: &str = "(other)";
+
+/// The finished calls.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CallHistory {
+    /// The stored calls, newest last.
+    calls: VecDeque<Arc<CallNote>>,
+    /// Statistics over time.
+    pub(crate) series: CallSeries,
+    /// Totals by tool since the server started.
+    pub(crate) tools: BTreeMap<String, ToolTotals>,
+    /// Number of calls since the server started.
+    pub(crate) ended: u64,
+    /// Number of failed calls since the server started.
+    pub(crate) failed: u64,
+    /// Number of calls that were not recorded because the queue was full.
+    pub(crate) lost: u64,
+}
+
+/// The totals of a tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ToolTotals {
+    pub(crate) calls: u64,
+    pub(crate) failed: u64,
+    pub(crate) fuel: u64,
+    pub(crate) total_duration: Duration,
+    /// Maximum memory of a call, in bytes.
+    pub(crate) max_memory: u64,
+}
+
+impl CallHistory {
+    /// Adds a call.
+    pub(crate) fn add(&mut self, call: CallNote) {
+        self.series.add(&call);
+        self.ended += 1;
+        self.failed += u64::from(call.is_failure());
+        // Unknown tools get no entry, because clients can send any name.
+        if call.plugin.is_some() {
+            let known = self.tools.contains_key(&call.tool);
+            let name = if known || self.tools.len() < MAX_TOOLS { call.tool.as_str() } else { OTHER_TOOLS };
+            let totals = self.tools.entry(name.to_owned()).or_default();
+            let usage = call.usage.unwrap_or_default();
+            totals.calls += 1;
+            totals.failed += u64::from(call.is_failure());
+            totals.fuel = totals.fuel.saturating_add(usage.fuel);
+            totals.total_duration = totals.total_duration.saturating_add(call.duration);
+            totals.max_memory = totals.max_memory.max(usage.memory);
+        }
+        if self.calls.len() >= MAX_CALLS {
+            self.calls.pop_front();
+        }
+        self.calls.push_back(Arc::new(call));
+    }
+
+    /// Returns the stored calls, newest first.
+    pub(crate) fn newest(&self) -> impl Iterator<Item = &Arc<CallNote>> {
+        self.calls.iter().rev()
+    }
+}
+
+impl ToolTotals {
+    /// Returns the mean duration of a call.
+    pub(crate) fn mean_duration(&self) -> Duration {
+        self.total_duration.checked_div(u32::try_from(self.calls).unwrap_or(u32::MAX)).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call_note::tests::note;
+
+    #[test]
+    fn calls_are_counted_by_tool_and_the_newest_are_kept() {
+        let mut history = CallHistory::default();
+        for number in 0..2_500 {
+            history.add(note(&format!("t{number}"), if number % 5 == 0 { "trap" } else { "ok" }));
+        }
+        history.add(CallNote { plugin: None, ..note("made up", "unknown-tool") });
+        assert_eq!((history.ended, history.failed), (2_501, 501));
+        assert_eq!(history.newest().count(), MAX_CALLS);
+        assert_eq!(history.newest().next().unwrap().tool, "made up");
+        assert_eq!(history.tools.len(), MAX_TOOLS + 1);
+        assert_eq!(history.tools[OTHER_TOOLS].calls, 1_500);
+        assert!(!history.tools.contains_key("made up"));
+        let one = history.tools["t5"];
+        assert_eq!((one.calls, one.failed, one.fuel, one.mean_duration()), (1, 1, 1_000, Duration::from_millis(12)));
+    }
+}

@@ -1,0 +1,72 @@
+//! A trial of a tool: its form, and the outcome if the form was submitted.
+
+use serde_json::Value;
+use toolbay_model::{CallUsage, Digest};
+
+use crate::form::{FieldValues, ToolForm};
+use crate::operations::ConsoleOperations;
+use crate::server_data::{ConsoleCallOutcome, ToolDetail};
+use crate::sessions::ConsoleSession;
+
+/// The form of a tool, its values, and its outcome.
+#[derive(Debug)]
+pub(crate) struct ToolTrial {
+    pub(super) form: ToolForm,
+    pub(super) filled: FieldValues,
+    pub(super) outcome: TrialOutcome,
+}
+
+/// The outcome of a form.
+#[derive(Debug)]
+pub(super) enum TrialOutcome {
+    /// The form was not submitted.
+    NotSubmitted,
+    /// The form was created for another version of the tool.
+    Outdated,
+    /// These fields are invalid.
+    InvalidFields(Vec<(String, String)>),
+    /// A person must approve the call: the question, and its digest.
+    Question(String, Digest),
+    /// The call ended.
+    Called { result: Result<Value, String>, outcome: &'static str, usage: Option<CallUsage> },
+}
+
+impl ToolTrial {
+    /// Creates a form that is not submitted yet. If `raw` is set, the form is a single JSON field.
+    pub(crate) fn unsubmitted(tool: &ToolDetail, raw: bool) -> Self {
+        let form = ToolForm::from_schema(&tool.input, raw);
+        Self { filled: form.defaults(), form, outcome: TrialOutcome::NotSubmitted }
+    }
+
+    /// Calls the tool with the submitted values.
+    pub(crate) async fn call(
+        operations: &dyn ConsoleOperations,
+        session: &ConsoleSession,
+        tool: &ToolDetail,
+        filled: FieldValues,
+    ) -> Self {
+        let form = ToolForm::from_schema(&tool.input, filled.contains_key("raw"));
+        if filled.get("schema") != Some(&form.digest.to_string()) {
+            return Self { form, filled, outcome: TrialOutcome::Outdated };
+        }
+        let ended = match form.parse_arguments(&filled) {
+            Err(wrong) => TrialOutcome::InvalidFields(wrong),
+            Ok(arguments) => {
+                let allowed = filled.get("allow").and_then(|digest| parse_digest(digest));
+                let call = operations.call_tool(&session.viewer, tool.row.name.clone(), arguments, allowed);
+                match call.await {
+                    ConsoleCallOutcome::Question(text, digest) => TrialOutcome::Question(text, digest),
+                    ConsoleCallOutcome::Ended { result, outcome, usage } => {
+                        TrialOutcome::Called { result, outcome, usage }
+                    }
+                }
+            }
+        };
+        Self { form, filled, outcome: ended }
+    }
+}
+
+fn parse_digest(text: &str) -> Option<Digest> {
+    let bytes: [u8; 32] = hex::decode(text).ok()?.try_into().ok()?;
+    Some(Digest::new(bytes))
+}

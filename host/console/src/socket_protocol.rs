@@ -1,0 +1,46 @@
+//! The protocol of the console's own socket. The first byte of a connection selects the kind of
+//! request.
+//!
+//! Bytes from a browser always follow [`SocketRequest::Pages`], so a client of the TCP port cannot
+//! obtain a token.
+
+use std::io;
+
+use tokio::net::UnixStream;
+
+/// The kind of a connection to the console's own socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SocketRequest {
+    /// The server sends a line that describes what it serves.
+    About,
+    /// The server sends a line with a login token, and keeps the connection open until the server
+    /// ends.
+    Login,
+    /// HTTP from an untrusted client follows.
+    Pages,
+}
+
+impl SocketRequest {
+    /// Returns the first byte of the connection.
+    pub(crate) const fn byte(self) -> u8 {
+        match self {
+            Self::About => b'a',
+            Self::Login => b'l',
+            Self::Pages => b'p',
+        }
+    }
+
+    /// Parses the first byte of a connection.
+    pub(crate) fn from_byte(byte: u8) -> Option<Self> {
+        [Self::About, Self::Login, Self::Pages].into_iter().find(|word| word.byte() == byte)
+    }
+}
+
+/// Returns whether the peer is a process of this user.
+///
+/// # Errors
+///
+/// Returns an error if the system does not report the credentials of the peer.
+pub(crate) fn is_own_process(stream: &UnixStream) -> io::Result<bool> {
+    Ok(stream.peer_cred()?.uid() == rustix::process::geteuid().as_raw())
+}

@@ -1,0 +1,64 @@
+//! Memory budget of recordings that are not written yet.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Memory reserved for the recording of one call. Released when dropped.
+#[derive(Debug)]
+pub struct RecordingReservation {
+    /// Bytes that are free for all calls.
+    free_bytes: Arc<AtomicUsize>,
+    reserved_bytes: usize,
+    /// Maximum number of bytes for this call.
+    max_bytes: usize,
+}
+
+impl RecordingReservation {
+    /// Creates an empty reservation for a call. It can grow to `max_bytes` bytes, from those that are
+    /// `free_bytes` for all calls.
+    pub fn new(free: &Arc<AtomicUsize>, most: usize) -> Self {
+        Self { free_bytes: Arc::clone(free), reserved_bytes: 0, max_bytes: most }
+    }
+
+    /// Reserves more bytes. Returns whether they were available.
+    pub fn try_reserve(&mut self, bytes: usize) -> bool {
+        if bytes > self.max_bytes.saturating_sub(self.reserved_bytes) {
+            return false;
+        }
+        let fits = |free: usize| free.checked_sub(bytes);
+        let taken = self.free_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok();
+        if taken {
+            self.reserved_bytes += bytes;
+        }
+        taken
+    }
+
+    /// Returns the number of bytes that the call may still reserve, if other calls leave them free.
+    pub fn remaining_bytes(&self) -> usize {
+        self.max_bytes.saturating_sub(self.reserved_bytes)
+    }
+}
+
+impl Drop for RecordingReservation {
+    fn drop(&mut self) {
+        self.free_bytes.fetch_add(self.reserved_bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_takes_no_more_than_its_own_part_and_than_there_is() {
+        let free = Arc::new(AtomicUsize::new(10));
+        let (mut one, mut other) = (RecordingReservation::new(&free, 6), RecordingReservation::new(&free, 6));
+        assert!(one.try_reserve(4) && !one.try_reserve(3) && one.try_reserve(2) && !one.try_reserve(1));
+        assert_eq!((one.remaining_bytes(), other.remaining_bytes()), (0, 6));
+        assert!(!other.try_reserve(5) && other.try_reserve(4));
+        drop(one);
+        assert!(other.try_reserve(2));
+        drop(other);
+        assert_eq!(free.load(Ordering::Relaxed), 10);
+    }
+}

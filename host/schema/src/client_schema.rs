@@ -1,0 +1,228 @@
+//! Rewrites a schema for clients. The result accepts the same values as the plugin's schema, but
+//! uses only keywords that every validator and every model API supports.
+
+use jsonschema::Draft;
+use serde_json::{Map, Value, json};
+
+use super::definitions::hoist_definitions;
+use super::keywords::{can_be_boolean, for_each_subschema_mut};
+
+/// Maximum number of values in an `enum` that is generated from alternatives.
+const MAX_CHOICES: usize = 1_000;
+
+/// Returns an equivalent schema for clients:
+///
+/// - `items: false` becomes a `maxItems`. Validators of draft 7 ignore `prefixItems` and would
+///   reject every item.
+/// - A subschema `true` or `false` becomes `{}` or `{"not": {}}`. Clients of revisions before 2026
+///   require this of properties.
+/// - A choice between constants also gets their `type` and `enum`. Adapters for models read these
+///   instead of `const`.
+/// - A constant, or an enumeration of values of one type, also gets this `type`. Some adapters
+///   reject schemas without it.
+/// - The targets of references are in `$defs` at the top.
+pub fn client_schema(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    let has_prefix =
+        !matches!(Draft::default().detect(&schema), Draft::Draft4 | Draft::Draft6 | Draft::Draft7 | Draft::Draft201909);
+    hoist_definitions(&mut schema);
+    rewrite_for_clients(&mut schema, has_prefix);
+    schema
+}
+
+fn rewrite_for_clients(schema: &mut Value, has_prefix: bool) {
+    let Some(members) = schema.as_object_mut() else { return };
+    if members.get("items") == Some(&Value::Bool(false)) {
+        members.remove("items");
+        let prefix = members.get("prefixItems").filter(|_| has_prefix).and_then(Value::as_array).map_or(0, Vec::len);
+        let least = f64::from(u32::try_from(prefix).unwrap_or(u32::MAX));
+        let is_less = |most: f64| most < least;
+        if !members.get("maxItems").and_then(Value::as_f64).is_some_and(is_less) {
+            members.insert("maxItems".into(), prefix.into());
+        }
+    }
+    add_type_and_values(members);
+    for_each_subschema_mut(members, &mut |keyword, schema| match schema {
+        Value::Bool(true) if !can_be_boolean(keyword) => *schema = json!({}),
+        Value::Bool(false) if !can_be_boolean(keyword) => *schema = json!({"not": {}}),
+        schema => rewrite_for_clients(schema, has_prefix),
+    });
+}
+
+/// Adds the type of constants, and the values of a choice between constants.
+fn add_type_and_values(members: &mut Map<String, Value>) {
+    let own = members.get("const").map(std::slice::from_ref);
+    if let Some(name) = own.or_else(|| members.get("enum")?.as_array().map(Vec::as_slice)).and_then(common_type) {
+        members.entry("type").or_insert_with(|| name.into());
+    }
+    if members.contains_key("enum") {
+        return;
+    }
+    let choices = ["oneOf", "anyOf"].into_iter().find_map(|key| members.get(key).and_then(choice_values));
+    let Some(values) = choices else { return };
+    if let Some(name) = common_type(&values) {
+        members.entry("type").or_insert_with(|| name.into());
+    }
+    members.insert("enum".into(), values.into());
+}
+
+/// Returns the type that all of these values have.
+fn common_type(values: &[Value]) -> Option<&'static str> {
+    let first = type_name(values.first()?);
+    values.iter().all(|value| type_name(value) == first).then_some(first)
+}
+
+/// Returns the values of a choice, if each branch lists its own.
+pub(super) fn choice_values(branches: &Value) -> Option<Vec<Value>> {
+    let mut values = Vec::new();
+    for branch in branches.as_array().filter(|branches| !branches.is_empty())? {
+        match (branch.get("const"), branch.get("enum")) {
+            (Some(value), _) => values.push(value.clone()),
+            (None, Some(Value::Array(own))) => values.extend_from_slice(own),
+            _ => return None,
+        }
+        if values.len() > MAX_CHOICES {
+            return None;
+        }
+    }
+    // The values of `enum` should be unique.
+    let mut unique: Vec<Value> = Vec::with_capacity(values.len());
+    let mut seen = std::collections::HashSet::new();
+    unique.extend(values.into_iter().filter(|value| seen.insert(value.to_string())));
+    Some(unique)
+}
+
+/// Returns the name of a value's type in JSON Schema.
+pub(super) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::JsonSchema;
+
+    #[test]
+    fn a_tuple_has_no_items_that_are_false() {
+        let pair = json!({"prefixItems": [{"type": "string"}, {"type": "integer"}], "items": false});
+        assert_eq!(client_schema(&json!({"properties": {"a": pair}}))["properties"]["a"]["maxItems"], 2);
+        assert_eq!(
+            client_schema(&pair),
+            json!({"prefixItems": [{"type": "string"}, {"type": "integer"}], "maxItems": 2})
+        );
+        assert_eq!(client_schema(&json!({"items": false, "maxItems": 7})), json!({"maxItems": 0}));
+        let short = json!({"prefixItems": [{}, {}], "items": false, "maxItems": 1});
+        assert_eq!(client_schema(&short)["maxItems"], 1);
+        // Draft 7 does not support `prefixItems`, so no item is allowed.
+        let old = json!({"$schema": "http://json-schema.org/draft-07/schema#", "prefixItems": [{}], "items": false});
+        assert_eq!(client_schema(&old)["maxItems"], 0);
+    }
+
+    #[test]
+    fn schemas_are_objects_wherever_validators_require_it() {
+        let schema = json!({
+            "type": "object", "additionalProperties": false,
+            "properties": {"any": true, "none": false, "list": {"type": "array", "items": true}, "not": {"not": false}},
+            "$defs": {"x": true}, "anyOf": [true, {"properties": {"deep": true}}],
+            "default": {"properties": {"kept": true}},
+        });
+        assert_eq!(
+            client_schema(&schema),
+            json!({
+                "type": "object", "additionalProperties": false,
+                "properties": {
+                    "any": {}, "none": {"not": {}}, "list": {"type": "array", "items": {}}, "not": {"not": {"not": {}}},
+                },
+                "$defs": {"x": {}}, "anyOf": [{}, {"properties": {"deep": {}}}],
+                "default": {"properties": {"kept": true}},
+            })
+        );
+    }
+
+    #[test]
+    fn described_constants_have_their_type_and_values_too() {
+        let size = json!({"oneOf": [{"const": "s", "description": "Small"}, {"type": "string", "enum": ["m", "l"]}]});
+        let said = client_schema(&json!({"properties": {"size": size}}));
+        assert_eq!(said["properties"]["size"]["enum"], json!(["s", "m", "l"]));
+        assert_eq!(said["properties"]["size"]["type"], "string");
+        let small = json!({"const": "s", "description": "Small", "type": "string"});
+        assert_eq!(said["properties"]["size"]["oneOf"], json!([small, {"type": "string", "enum": ["m", "l"]}]));
+        let mixed = client_schema(&json!({"anyOf": [{"const": 1}, {"const": "a"}]}));
+        assert_eq!((&mixed["enum"], mixed.get("type")), (&json!([1, "a"]), None));
+        let other = json!({"oneOf": [{"const": "s", "type": "string"}, {"type": "integer"}]});
+        assert_eq!(client_schema(&other), other);
+    }
+
+    #[test]
+    fn constants_have_their_type_if_it_is_one() {
+        assert_eq!(client_schema(&json!({"const": "x"})), json!({"const": "x", "type": "string"}));
+        assert_eq!(client_schema(&json!({"enum": [1, 2]})), json!({"enum": [1, 2], "type": "integer"}));
+        for kept in [json!({"enum": [1, "a"]}), json!({"enum": [1, 2.5]}), json!({"const": 1, "type": "number"})] {
+            assert_eq!(client_schema(&kept), kept);
+        }
+    }
+
+    #[test]
+    fn what_is_referred_to_is_at_the_top() {
+        let tree = json!({
+            "type": "object",
+            "properties": {
+                "tree": {"type": "object", "properties": {"child": {"$ref": "#/properties/tree"}}},
+                "again": {"$ref": "#"}, "old": {"$ref": "#/definitions/a~1b"}, "named": {"$ref": "#here"},
+                "top": {"$ref": "#/$defs/top"},
+            },
+            "definitions": {"a/b": {"type": "string"}},
+            "$defs": {"top": {"$anchor": "here", "type": "integer"}, "tree": {"type": "null"}},
+        });
+        let said = client_schema(&tree);
+        let of = |name: &str| said["properties"][name]["$ref"].as_str().unwrap().to_owned();
+        assert_eq!(said["properties"]["tree"]["properties"]["child"]["$ref"], "#/$defs/tree_2");
+        assert_eq!(said["$defs"]["tree_2"]["properties"]["child"]["$ref"], "#/$defs/tree_2");
+        assert_eq!((of("again").as_str(), of("old").as_str()), ("#/$defs/root", "#/$defs/a_b"));
+        assert_eq!((of("named").as_str(), of("top").as_str()), ("#/$defs/here", "#/$defs/top"));
+        assert!(said.get("definitions").is_none());
+        let fits = |schema: &Value, value: &Value| {
+            JsonSchema::compile(&schema.to_string()).unwrap().violations(value).is_empty()
+        };
+        for (value, expected) in [
+            (json!({"tree": {"child": {"child": {}}}, "again": {"named": 5}, "old": "x"}), true),
+            (json!({"tree": {"child": {"child": 1}}}), false),
+            (json!({"again": {"again": {"named": "5"}}}), false),
+            (json!({"old": 5}), false),
+        ] {
+            assert_eq!((fits(&tree, &value), fits(&said, &value)), (expected, expected), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_schema_whose_references_depend_on_their_place_stays() {
+        for schema in [
+            json!({"properties": {"a": {"$id": "https://x/", "$ref": "#/properties/b"}}}),
+            json!({"$dynamicRef": "#/properties/a", "properties": {"a": {"$ref": "#/properties/b"}, "b": {}}}),
+        ] {
+            assert_eq!(client_schema(&schema), schema);
+        }
+    }
+
+    #[test]
+    fn definitions_that_would_grow_without_bound_stay() {
+        let mut deep = json!({"type": "object"});
+        let mut places = vec![String::from("#/properties/deep")];
+        for _ in 0..20 {
+            let wide: Map<String, Value> = (0..100).map(|n| (format!("p{n}"), json!({"type": "string"}))).collect();
+            deep = json!({"properties": {"a": deep, "wide": {"properties": wide}}});
+            places.push(format!("{}/properties/a", places.last().unwrap()));
+        }
+        let references: Vec<Value> = places.iter().map(|place| json!({"$ref": place})).collect();
+        let schema = json!({"properties": {"deep": deep}, "anyOf": references});
+        assert_eq!(client_schema(&schema), schema);
+    }
+}
