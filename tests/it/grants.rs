@@ -21,6 +21,30 @@ fn digest(folder: &Folder) -> String {
 }
 
 #[test]
+fn a_plugin_whose_grant_has_another_name_is_refused() {
+    let folder = Folder::with("text.wasm", texts("one"));
+    let rename = |from, to| std::fs::rename(folder.plugin_path(from), folder.plugin_path(to)).unwrap();
+    folder.put("text.TOML", "[tools.slugify]\nhidden = true");
+    let mut server = StdioServer::start(&folder);
+    let why = "text.TOML looks like its grant, whose name must be text.toml: rename text.TOML or delete it";
+    server.log.wait_for(why);
+    assert!(server.tool_names().is_empty());
+    let listed = run(&folder, &["list"]).stdout;
+    assert!(listed.contains("text  refused") && listed.contains(why), "{listed}");
+    let called = run(&folder, &["call", "count"]);
+    assert_eq!((called.code, called.stdout.as_str()), (1, ""), "{called}");
+    rename("text.TOML", "text.toml");
+    server.wait_until_listed(&["count", "read_file"]);
+    // What the grant hides stays hidden when the grant in service gets another name.
+    rename("text.toml", "text.toml.txt");
+    server.log.wait_for("text.toml.txt looks like its grant");
+    assert_eq!(server.tool_names(), ["count", "read_file"]);
+    assert_eq!(server.error("tools/call", json!({"name": "slugify"}))["message"], "Unknown tool: slugify");
+    folder.remove("text.toml.txt");
+    server.wait_until_listed(&["count", "read_file", "slugify"]);
+}
+
+#[test]
 fn a_grant_for_a_tool_that_does_not_exist_is_refused_with_the_nearest_name() {
     let folder = Folder::with("text.wasm", texts("one"));
     folder.put("text.toml", "[tools.slugify]\nhidden = true");

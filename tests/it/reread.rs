@@ -2,10 +2,13 @@
 //! does. No session is lost by it.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::Command;
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use toolbay_testkit::message;
 
 use crate::http::auth::{bearer, token};
 use crate::support::{DEADLINE, Folder, HttpServer, StdioServer, TinyComponent, ToolbayCommand, hostile, result_text};
@@ -59,6 +62,110 @@ fn tokens_come_and_go_and_what_one_opened_ends_with_it() {
     // Both streams end: one had no token any more, the other one that allowed more.
     while other.next_message().is_some() {}
     while stream.next_message().is_some() {}
+}
+
+/// A folder with a tool that a person must allow.
+fn guarded() -> Folder {
+    let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a", "b"]).with_echo().build());
+    folder.put("tiny.toml", "[tools.b]\napprove = \"always\"\n");
+    folder
+}
+
+#[test]
+fn a_body_that_arrives_when_its_token_has_changed_calls_nothing_more() {
+    let ([(ada, adas), (bob, bobs)], folder) = ([token("ada", ""), token("bob", "")], guarded());
+    let server = HttpServer::start_with_config(&folder, &format!("{adas}{bobs}")).wait_until_ready();
+    let call = message::request(1, "tools/call", &json!({"name": "a", "arguments": {}})).to_string();
+    let version = server.session_revisions_of(&bearer(&ada)).pop().unwrap();
+    let session = |token: &str| {
+        let session = server.start_session_with_headers(&version, &[("Authorization", &bearer(token))]);
+        session.headers().iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect::<String>()
+    };
+    let (before, last) = call.split_at(call.len() - 1);
+    let held = [&ada, &bob].map(|token| {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\n{}Content-Type: application/json\r\nAccept: application/json, \
+             text/event-stream\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+            server.address,
+            session(token),
+            call.len()
+        );
+        stream.write_all(format!("{head}{before}").as_bytes()).unwrap();
+        stream
+    });
+    // A request that is answered after those above have begun.
+    assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 200]);
+    change(&folder, server.pid(), &format!("{adas}tools = [\"b\"]\n"));
+    server.log.wait_for_count("tokens were removed", 1);
+    let answers = held.map(|mut stream| {
+        stream.write_all(last.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    });
+    let [adas, bobs] = answers;
+    assert!(bobs.starts_with("HTTP/1.1 401 "), "{bobs}");
+    assert!(!adas.contains("\"content\"") && adas.contains("Unknown tool"), "{adas}");
+}
+
+#[test]
+fn a_call_that_waits_ends_with_its_token() {
+    let ((ada, adas), folder) = (token("ada", ""), guarded());
+    let (_, bobs) = token("bob", "");
+    let server = HttpServer::start_with_config(&folder, &format!("{adas}{bobs}")).wait_until_ready();
+    let authorization = bearer(&ada);
+    let headers = [("Authorization", authorization.as_str())];
+    let version = server.session_revisions_of(&authorization).pop().unwrap();
+    let capabilities = json!({"elicitation": {"form": {}}});
+    let session = server.start_session_with_capabilities(&version, capabilities, &headers);
+    let mut stream = session.request("tools/call", json!({"name": "b", "arguments": {}}));
+    let question = stream.next_message().unwrap();
+    assert_eq!(question["method"], "elicitation/create", "{question}");
+    change(&folder, server.pid(), &bobs);
+    let mut rest = Vec::new();
+    while let Some(message) = stream.next_message() {
+        rest.push(message);
+    }
+    assert!(rest.iter().all(|message| message.get("result").is_none()), "{rest:?}");
+    server.log.wait_for(READ);
+    assert_eq!(status(&server, &ada), 401);
+}
+
+#[test]
+fn a_file_that_is_gone_or_no_file_changes_nothing() {
+    let ((ada, adas), folder) = (token("ada", ""), guarded());
+    let server = HttpServer::start_with_config(&folder, &format!("approve = \"always\"\n{adas}")).wait_until_ready();
+    let file = folder.sibling_path("toolbay.toml");
+    let aside = folder.sibling_path("aside.toml");
+    let call = || {
+        let headers = [("Authorization", &*bearer(&ada))];
+        server.post_stateless("tools/call", json!({"name": "a", "arguments": {}}), &headers).response_message()
+    };
+    let refused = |answer: &Value| answer["result"].get("content").is_none_or(|_| answer["result"]["isError"] == true);
+    assert!(refused(&call()));
+    fs::rename(&file, &aside).unwrap();
+    hang_up(server.pid());
+    let line = server.log.wait_for("the configuration stays as it was");
+    assert!(
+        line.ends_with("toolbay.toml does not exist any more; for a server without configuration, restart it"),
+        "{line}"
+    );
+    assert_eq!((status(&server, &ada), refused(&call())), (200, true));
+    std::os::unix::fs::symlink("missing.toml", &file).unwrap();
+    hang_up(server.pid());
+    let line = server.log.wait_for_count("the configuration stays as it was", 2);
+    assert!(line.ends_with("toolbay.toml is a link to a file that does not exist"), "{line}");
+    fs::remove_file(&file).unwrap();
+    assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
+    hang_up(server.pid());
+    let line = server.log.wait_for_count("the configuration stays as it was", 3);
+    assert!(line.ends_with("toolbay.toml is not a regular file"), "{line}");
+    assert_eq!((status(&server, &ada), refused(&call())), (200, true));
+    fs::rename(&aside, &file).unwrap();
+    hang_up(server.pid());
+    server.log.wait_for(READ);
+    assert_eq!((status(&server, &ada), refused(&call())), (200, true));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
 use toolbay_model::CallerPreferences;
 
 use crate::exchange::resource_subscriptions::MAX_URI_BYTES;
@@ -23,6 +24,10 @@ pub struct Caller {
     pub client: Arc<dyn ClientShare>,
     /// Preferences for the caller's models.
     pub preferences: CallerPreferences,
+    /// Cancelled when the caller's authorization is withdrawn: its token or the key of its token is
+    /// removed, the rights of its token change, or callers begin to need tokens. Calls that run or
+    /// wait then end.
+    pub revoked: CancellationToken,
 }
 
 impl Caller {
@@ -36,6 +41,7 @@ impl Caller {
             rights: CallerRights::All,
             client,
             preferences: CallerPreferences::default(),
+            revoked: CancellationToken::new(),
         }
     }
 

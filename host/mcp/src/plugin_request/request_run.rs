@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -101,6 +102,8 @@ pub(crate) struct PendingCall {
     /// Boxed because few calls have one.
     retry: Option<Box<RetriedRequest>>,
     wish: TaskMode,
+    /// Cancelled when the authorization of the caller is withdrawn.
+    revoked: CancellationToken,
 }
 
 /// Retained request data while the plugin runs and the user considers a question. The text takes
@@ -207,7 +210,8 @@ fn read_call(
         held,
     };
     let call = Box::new(call);
-    Ok(Box::new(PendingCall { request: registered, rules, call, progress_token, place, kept, retry, wish }))
+    let revoked = caller.revoked.clone();
+    Ok(Box::new(PendingCall { request: registered, rules, call, progress_token, place, kept, retry, wish, revoked }))
 }
 
 /// Replaces the URI of a resource by the URI under which it is listed, because rights are compared
@@ -459,7 +463,7 @@ impl PendingCall {
         observer: Arc<dyn CallObserver>,
         cancelled: &'a CancellationToken,
     ) -> (RegisteredRequest, impl Future<Output = CompletedCall> + Send + 'a) {
-        let Self { request, rules, call, place, kept, retry, .. } = self.unboxed();
+        let Self { request, rules, call, place, kept, retry, revoked, .. } = self.unboxed();
         let mut journey = CallDriver {
             session,
             way,
@@ -475,9 +479,25 @@ impl PendingCall {
             trace: call.trace.clone().map(Box::new),
             wire: call.wire.clone(),
         };
-        let traveling = async move { journey.drive(call, place, retry).await };
-        (request, traveling)
+        let driving = async move { journey.drive(call, place, retry).await };
+        (request, cancel_if_revoked(revoked, cancelled, driving))
     }
+}
+
+/// Drives a call. Cancels it when the authorization of its caller is withdrawn: it must not enter a
+/// plugin after that, whether it waits in a queue, for an approval or for an answer.
+async fn cancel_if_revoked<T>(
+    revoked: CancellationToken,
+    cancelled: &CancellationToken,
+    driving: impl Future<Output = T>,
+) -> T {
+    let mut driving = pin!(driving);
+    tokio::select! {
+        biased;
+        () = revoked.cancelled() => cancelled.cancel(),
+        done = driving.as_mut() => return done,
+    }
+    driving.await
 }
 
 /// Restores the journal of an earlier run into a call, with the answers to its questions.

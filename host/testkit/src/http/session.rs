@@ -26,6 +26,13 @@ impl HttpServer {
         revision::session_revisions(&discovered).unwrap_or_else(|error| panic!("{error:#}"))
     }
 
+    /// Like [`session_revisions`](Self::session_revisions), for a server that needs a token.
+    pub fn session_revisions_of(&self, authorization: &str) -> Vec<String> {
+        let headers = [("Authorization", authorization)];
+        let discovered = self.post_stateless("server/discover", json!({}), &headers).response_message();
+        revision::session_revisions(&discovered["result"]).unwrap_or_else(|error| panic!("{error:#}"))
+    }
+
     /// Starts a session: sends `initialize` and `notifications/initialized`.
     pub fn start_session(&self, revision: &str) -> HttpSession<'_> {
         self.start_session_with_headers(revision, &[])

@@ -737,6 +737,12 @@ mod tests {
             said("listen = \"0.0.0.0:1\""),
         ];
         insta::assert_snapshot!(cases.join("\n"));
+        assert_eq!(
+            said(&[token("ci", &hash), token("cd", &hash)].concat()),
+            "http.tokens: \"cd\" and \"ci\" have the same sha256: which rights apply is ambiguous; remove one"
+        );
+        let empty = said(&two("jwks = \"keys.json\"\n[oauth.tools]\n# read = [\"time_*\"]"));
+        assert!(empty.contains("oauth.tools: the table names no scope; add lines such as read"), "{empty}");
         let own = two("jwks = { \"https://b.example\" = \"b.json\", \"https://c.example\" = \"c.json\" }");
         toml::from_str::<Http>(&own).unwrap().check().unwrap();
         toml::from_str::<Http>("listen = \"0.0.0.0:1\"\nanonymous = true\nhosts = \"a, b\"").unwrap().check().unwrap();

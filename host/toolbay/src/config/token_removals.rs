@@ -131,6 +131,22 @@ mod tests {
     }
 
     #[test]
+    fn a_token_whose_tools_are_missing_keeps_its_own() {
+        let tools = |before: &str, now: &str| {
+            let now = config(now).http.tokens.remove(0);
+            let tools = config(before).http.with_previous_tools(&now).tools;
+            tools.map(|tools| tools.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        let before = token("ci", 'a', "tools = [\"x\"]");
+        let own = Some(vec!["x".to_owned()]);
+        assert_eq!(tools(&before, &token("ci", 'a', "")), own);
+        assert_eq!(tools(&before, &token("ci", 'b', "")), own, "a rotated token");
+        assert_eq!(tools(&before, &token("cd", 'a', "")), own, "a renamed token");
+        assert_eq!(tools(&before, &token("cd", 'b', "")), None, "another token");
+        assert_eq!(tools(&before, &token("ci", 'b', "tools = [\"y\"]")), Some(vec!["y".to_owned()]));
+    }
+
+    #[test]
     fn removals_count_and_additions_do_not() {
         let (ada, bob) = (token("ada", 'a', ""), token("bob", 'b', "tools = [\"x.*\", \"y\"]\nadmin = true"));
         let both = format!("{ada}{bob}");

@@ -56,8 +56,6 @@ struct TokenTable {
 struct ListedToken {
     token: BearerToken,
     caller: Arc<Caller>,
-    /// Cancelled when the token is removed or its permissions change.
-    revoked: CancellationToken,
 }
 
 impl TokenTable {
@@ -66,17 +64,17 @@ impl TokenTable {
     fn new(tokens: &[BearerToken], needed: bool, before: Option<&Self>, host: &dyn Host) -> Self {
         let listed = |token: &BearerToken| {
             let same = before.and_then(|before| before.tokens.get(&token.sha256)).filter(|old| old.token == *token);
-            let (caller, revoked) = if let Some(same) = same {
-                (Arc::clone(&same.caller), same.revoked.clone())
+            let caller = if let Some(same) = same {
+                Arc::clone(&same.caller)
             } else {
                 let name = format!("token:{}", token.name);
                 let mut others = before.iter().flat_map(|before| before.tokens.values());
                 let owners = others.find(|old| old.caller.name == name);
                 let client = owners.map_or_else(|| host.client(&name), |owners| Arc::clone(&owners.caller.client));
                 let (rights, preferences) = (token.rights.clone(), token.preferences);
-                (Arc::new(Caller { name, rights, client, preferences }), CancellationToken::new())
+                Arc::new(Caller { name, rights, client, preferences, revoked: CancellationToken::new() })
             };
-            (token.sha256, ListedToken { token: token.clone(), caller, revoked })
+            (token.sha256, ListedToken { token: token.clone(), caller })
         };
         // Once tokens were configured, no caller is accepted without one.
         let open = !needed && tokens.is_empty() && before.is_none_or(|before| before.open);
@@ -88,7 +86,7 @@ impl TokenTable {
     fn revoke_missing(&self, next: &Self) {
         for (hash, listed) in &self.tokens {
             if next.tokens.get(hash).is_none_or(|next| next.token != listed.token) {
-                listed.revoked.cancel();
+                listed.caller.revoked.cancel();
             }
         }
         if self.open && !next.open {
@@ -154,19 +152,37 @@ impl AuthGate {
         if known.open {
             let name = peer.caller_name();
             let client = self.client_share(&name, host);
-            let caller = Caller { name, rights: CallerRights::All, client, preferences: CallerPreferences::default() };
+            let (rights, preferences) = (CallerRights::All, CallerPreferences::default());
+            let caller = Caller { name, rights, client, preferences, revoked: known.closed.clone() };
             return Ok((Arc::new(caller), CallerTrust::Standing(known.closed.clone())));
         }
         let token = bearer_token(headers)?;
         if let Some(listed) = known.tokens.get(&token_hash(token)) {
-            return Ok((Arc::clone(&listed.caller), CallerTrust::Standing(listed.revoked.clone())));
+            return Ok((Arc::clone(&listed.caller), CallerTrust::Standing(listed.caller.revoked.clone())));
         }
         let oauth = self.oauth.as_ref().ok_or(AuthDenial::Invalid("it is unknown"))?;
         let VerifiedToken { name, scopes, trust } = oauth.verify(token)?;
         let client = self.client_share(&name, host);
         let rights = oauth.options().rights(scopes.iter().map(String::as_str));
-        let caller = Caller { name, rights, client, preferences: CallerPreferences::default() };
+        let (preferences, revoked) = (CallerPreferences::default(), trust.key.removed.clone());
+        let caller = Caller { name, rights, client, preferences, revoked };
         Ok((Arc::new(caller), CallerTrust::Token(trust)))
+    }
+
+    /// Returns the caller of a request whose body has arrived since it was authenticated, with the
+    /// rights that it has now.
+    ///
+    /// # Errors
+    ///
+    /// Like [`authenticate`](Self::authenticate).
+    pub(super) fn authenticate_again(
+        &self,
+        (caller, trust): (Arc<Caller>, CallerTrust),
+        headers: &HeaderMap,
+        peer: PeerSource,
+        host: &dyn Host,
+    ) -> Result<(Arc<Caller>, CallerTrust), AuthDenial> {
+        if trust.is_valid() { Ok((caller, trust)) } else { self.authenticate(headers, peer, host) }
     }
 
     /// Checks that a request comes from an operator, who may see the activity of all callers. If

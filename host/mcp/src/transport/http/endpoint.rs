@@ -65,11 +65,29 @@ pub(super) async fn post(
         Ok(payload) => payload,
         Err(response) => return response,
     };
+    // A client can take a long time to send a body.
+    let (caller, trust) = match app.gate.authenticate_again((caller, trust), &headers, peer.source, &*app.host) {
+        Ok(authenticated) => authenticated,
+        Err(denied) => {
+            tracing::info!(peer = %peer.source, "request rejected: {denied}");
+            return app.gate.challenge(&denied);
+        }
+    };
     let length = payload.bytes.len();
     let received = Instant::now();
-    let begun =
-        app.lane.run(length, accept_body(Arc::clone(&app), caller, trust, peer.clone(), headers, payload)).await;
-    begun.respond(&app.options, received, &peer.half_closed, streams.then_some(()).ok_or(id)).await
+    let revoked = caller.revoked.clone();
+    let answering = async {
+        let accepting = accept_body(Arc::clone(&app), caller, trust, peer.clone(), headers, payload);
+        let accepted = app.lane.run(length, accepting).await;
+        accepted.respond(&app.options, received, &peer.half_closed, streams.then_some(()).ok_or(id)).await
+    };
+    tokio::select! {
+        biased;
+        () = revoked.cancelled() => {
+            app.gate.challenge(&AuthDenial::Invalid("it was removed, or its rights changed, while the request ran"))
+        }
+        response = answering => response,
+    }
 }
 
 /// Parses a body and starts its request. The call copies what it needs; nothing of the body stays

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use jsonwebtoken::Algorithm;
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, KeyOperations, PublicKeyUse};
+use tokio_util::sync::CancellationToken;
 
 use super::unauthorized::AuthDenial;
 
@@ -22,8 +23,22 @@ pub(super) struct IssuerKeys {
     state: Mutex<KeyState>,
 }
 
+/// A key that verifies tokens.
+#[derive(Debug)]
+pub(super) struct SigningKey {
+    pub(super) jwk: Jwk,
+    /// Cancelled when the key is no longer in the file.
+    pub(super) removed: CancellationToken,
+}
+
+impl PartialEq for SigningKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.jwk == other.jwk
+    }
+}
+
 struct KeyState {
-    keys: Vec<Arc<Jwk>>,
+    keys: Vec<Arc<SigningKey>>,
     /// The time of the last successful read.
     read: Instant,
     /// The reason why the last read failed, if it did.
@@ -57,6 +72,9 @@ impl IssuerKeys {
                     tracing::warn!("{} has no keys any more; its issuer's tokens are rejected", self.path.display());
                 }
                 // Unchanged keys are recognized by their content.
+                let own = |key: &Arc<SigningKey>| state.keys.iter().find(|own| *own == key).unwrap_or(key).clone();
+                let keys: Vec<_> = keys.iter().map(own).collect();
+                state.keys.iter().filter(|own| !keys.contains(own)).for_each(|own| own.removed.cancel());
                 *state = KeyState { keys, read: Instant::now(), failure: None };
             }
             Err(why) => {
@@ -70,7 +88,7 @@ impl IssuerKeys {
     }
 
     /// Returns whether `key` is still one of the keys.
-    pub(super) fn contains(&self, key: &Arc<Jwk>) -> bool {
+    pub(super) fn contains(&self, key: &Arc<SigningKey>) -> bool {
         let state = self.state();
         state.is_fresh() && state.keys.iter().any(|own| Arc::ptr_eq(own, key) || own == key)
     }
@@ -81,16 +99,16 @@ impl IssuerKeys {
     /// # Errors
     ///
     /// There is no such key, or it may not be used for this.
-    pub(super) fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Result<Arc<Jwk>, AuthDenial> {
+    pub(super) fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Result<Arc<SigningKey>, AuthDenial> {
         let state = self.state();
         if !state.is_fresh() {
             return Err(AuthDenial::Invalid("the keys of its issuer cannot be read"));
         }
-        let named = |key: &&Arc<Jwk>| id.is_none_or(|id| key.common.key_id.as_deref() == Some(id));
+        let named = |key: &&Arc<SigningKey>| id.is_none_or(|id| key.jwk.common.key_id.as_deref() == Some(id));
         let mut why = AuthDenial::Invalid("its signing key is unknown");
         let mut found = None;
         for key in state.keys.iter().filter(named) {
-            match check_usage(key, algorithm) {
+            match check_usage(&key.jwk, algorithm) {
                 Ok(()) if found.is_none() => found = Some(key),
                 // It is unknown which of the keys signed the token.
                 Ok(()) => return Err(AuthDenial::Invalid("it does not say which key signed it (kid)")),
@@ -143,11 +161,12 @@ fn check_usage(key: &Jwk, algorithm: Algorithm) -> Result<(), AuthDenial> {
     }
 }
 
-fn read_jwk_set(path: &Path) -> Result<Vec<Arc<Jwk>>, String> {
+fn read_jwk_set(path: &Path) -> Result<Vec<Arc<SigningKey>>, String> {
     let name = path.display();
     let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {name}: {}", error.kind()))?;
     let set: JwkSet = serde_json::from_str(&text).map_err(|error| format!("{name} is not a JWK set: {error}"))?;
-    Ok(set.keys.into_iter().map(Arc::new).collect())
+    let key = |jwk| Arc::new(SigningKey { jwk, removed: CancellationToken::new() });
+    Ok(set.keys.into_iter().map(key).collect())
 }
 
 #[cfg(test)]
@@ -223,7 +242,7 @@ mod tests {
     fn a_key_is_found_by_its_id_among_those_that_fit() {
         let find = |all: &[Value], id| keys(all).1.find(id, Algorithm::ES256);
         let id = |id: &str| key(&json!({"kid": id}));
-        assert_eq!(find(&[id("a"), id("b")], Some("b")).unwrap().common.key_id.as_deref(), Some("b"));
+        assert_eq!(find(&[id("a"), id("b")], Some("b")).unwrap().jwk.common.key_id.as_deref(), Some("b"));
         assert_eq!(find(&[id("a")], Some("b")), Err(AuthDenial::Invalid("its signing key is unknown")));
         let ambiguous = Err(AuthDenial::Invalid("it does not say which key signed it (kid)"));
         assert_eq!(find(&[id("a"), id("b")], None), ambiguous);
@@ -238,9 +257,11 @@ mod tests {
         let trusted = keys.find(Some("a"), Algorithm::ES256).unwrap();
         keys.reload();
         assert!(keys.contains(&trusted), "it is the same key");
+        assert!(!trusted.removed.is_cancelled());
         write(&file, &[key(&json!({"kid": "b"}))]);
         keys.reload();
         assert!(!keys.contains(&trusted) && keys.find(Some("a"), Algorithm::ES256).is_err());
+        assert!(trusted.removed.is_cancelled(), "what it allowed ends");
         // Another key with the same id does not help.
         write(&file, &[key(&json!({"kid": "a", "x": "A7G18Ztam2mdXctRRciaYCArd401g5Zawm83D7evhYY"}))]);
         keys.reload();

@@ -143,7 +143,7 @@ impl TokenVerifier {
         let keys = self.issuers.get(&issuer).ok_or_else(|| TokenClaim::Issuer.mismatch(&issuer, known()))?;
         let key = keys.find(header.kid.as_deref(), header.alg)?;
         let decoding =
-            DecodingKey::from_jwk(&key).map_err(|_| AuthDenial::Invalid("its signing key cannot be used"))?;
+            DecodingKey::from_jwk(&key.jwk).map_err(|_| AuthDenial::Invalid("its signing key cannot be used"))?;
         let mut validation = Validation::new(header.alg);
         validation.set_required_spec_claims(&["exp", "aud", "iss"]);
         validation.set_audience(&[&self.options.audience]);

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jsonwebtoken::get_current_timestamp;
-use jsonwebtoken::jwk::Jwk;
 use tokio_util::sync::CancellationToken;
 
-use super::issuer_keys::{IssuerKeys, KEY_READ_INTERVAL};
+use super::issuer_keys::{IssuerKeys, KEY_READ_INTERVAL, SigningKey};
 
 /// Evidence that a caller is authorized.
 #[derive(Clone)]
@@ -24,7 +23,7 @@ pub(super) struct TokenTrust {
     /// The issuer's keys.
     pub issuer: Arc<IssuerKeys>,
     /// The key that verified the token.
-    pub key: Arc<Jwk>,
+    pub key: Arc<SigningKey>,
     /// Expiry time, in seconds since 1970.
     pub until: u64,
 }
@@ -37,6 +36,14 @@ impl TokenTrust {
 }
 
 impl CallerTrust {
+    /// Returns whether the caller is still authorized.
+    pub(super) fn is_valid(&self) -> bool {
+        match self {
+            Self::Standing(revoked) => !revoked.is_cancelled(),
+            Self::Token(token) => token.is_valid(),
+        }
+    }
+
     /// Waits until the token expires, its key is removed, or the configuration changes.
     pub(super) async fn wait_until_invalid(&self) {
         let token = match self {

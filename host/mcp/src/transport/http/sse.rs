@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::app_state::{HttpState, read_body};
 use super::event::EventSource;
 use super::headers::ErrorId;
+use super::peer::HttpPeer;
 use super::post_response;
 use super::reauthorization::CallerTrust;
 use super::sse_streams::OpenStream;
@@ -100,6 +101,8 @@ fn relative_reference(path: &str) -> &str {
 pub(super) async fn post_message(
     State(app): State<Arc<HttpState>>,
     Extension(caller): Extension<Arc<Caller>>,
+    Extension(trust): Extension<CallerTrust>,
+    Extension(peer): Extension<HttpPeer>,
     Query(address): Query<StreamAddress>,
     request: Request,
 ) -> Response {
@@ -107,9 +110,20 @@ pub(super) async fn post_message(
     let Some(open) = open.filter(|open| open.session.is_owned_by(&caller)) else {
         return (StatusCode::NOT_FOUND, "unknown stream; open one at /sse").into_response();
     };
-    let payload = match read_body(&app, &caller, request.into_body(), ErrorId::Null).await {
+    let (parts, body) = request.into_parts();
+    let headers = parts.headers;
+    let payload = match read_body(&app, &caller, body, ErrorId::Null).await {
         Ok(payload) => payload,
         Err(response) => return response,
+    };
+    // A client can take a long time to send a body.
+    let caller = match app.gate.authenticate_again((caller, trust), &headers, peer.source, &*app.host) {
+        Ok((caller, _)) if open.session.is_owned_by(&caller) => caller,
+        Ok(_) => return (StatusCode::NOT_FOUND, "unknown stream; open one at /sse").into_response(),
+        Err(denied) => {
+            tracing::info!(peer = %peer.source, "request rejected: {denied}");
+            return app.gate.challenge(&denied);
+        }
     };
     let length = payload.bytes.len();
     let receiving = async move {
