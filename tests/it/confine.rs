@@ -1,5 +1,5 @@
-//! The second wall: what a server gives up when it starts, what it keeps, and what it says of that. That everything else
-//! works behind it is what all other tests show, whose servers are confined as well.
+//! Confinement: what a server gives up when it starts, what it keeps, and what it reports about that. The servers of all
+//! other tests are confined as well, so those tests show that everything else works under confinement.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
