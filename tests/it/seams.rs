@@ -73,7 +73,7 @@ fn only_the_protocol_knows_json_rpc_and_revisions() {
 
 #[test]
 fn one_function_makes_a_store() {
-    only_in(" Store::new(", &["sandbox/src/call.rs"]);
+    only_in(" Store::new(", &["sandbox/src/run/call.rs"]);
     assert_eq!(uses(" Store::new(").len(), 1);
 }
 
@@ -94,59 +94,57 @@ fn unsafe_code_is_where_compiled_code_is_opened() {
 }
 
 /// The crates of ours that each crate may use: data flows in one direction.
+const MAY_USE: [(&str, &[&str]); 22] = [
+    ("model", &[]),
+    ("settings", &[]),
+    ("private", &[]),
+    ("confine", &[]),
+    ("socket", &[]),
+    ("tls", &[]),
+    ("state", &["model", "private"]),
+    ("schema", &["model"]),
+    ("policy", &["model"]),
+    ("outgoing", &["policy"]),
+    ("audit", &["model", "private"]),
+    ("console", &["model"]),
+    ("otel", &["model", "outgoing"]),
+    ("recording", &["model"]),
+    ("secrets", &["model", "policy"]),
+    ("guest-mcp", &["model"]),
+    ("sandbox", &["model", "schema", "policy", "outgoing", "private", "secrets", "state", "guest-mcp", "recording"]),
+    ("catalog", &["model", "settings", "schema", "policy", "secrets", "sandbox", "confine"]),
+    ("install", &["settings"]),
+    ("mcp", &["model", "private", "tls"]),
+    (
+        "toolbay",
+        &[
+            "model",
+            "settings",
+            "private",
+            "schema",
+            "policy",
+            "state",
+            "secrets",
+            "sandbox",
+            "audit",
+            "catalog",
+            "confine",
+            "console",
+            "install",
+            "mcp",
+            "otel",
+            "recording",
+            "socket",
+            "tls",
+        ],
+    ),
+    ("testkit", &[]),
+];
+
 #[test]
 fn crates_depend_only_on_those_below_them() {
-    let may_use = [
-        ("model", &[][..]),
-        ("settings", &[]),
-        ("private", &[]),
-        ("confine", &[]),
-        ("socket", &[]),
-        ("tls", &[]),
-        ("state", &["model", "private"]),
-        ("schema", &["model"]),
-        ("policy", &["model"]),
-        ("outgoing", &["policy"]),
-        ("audit", &["model", "private"]),
-        ("console", &["model"]),
-        ("otel", &["model", "outgoing"]),
-        ("recording", &["model"]),
-        ("secrets", &["model", "policy"]),
-        ("guest-mcp", &["model"]),
-        (
-            "sandbox",
-            &["model", "schema", "policy", "outgoing", "private", "secrets", "state", "guest-mcp", "recording"],
-        ),
-        ("catalog", &["model", "settings", "schema", "policy", "secrets", "sandbox", "confine"]),
-        ("install", &["settings"]),
-        ("mcp", &["model", "private", "tls"]),
-        (
-            "toolbay",
-            &[
-                "model",
-                "settings",
-                "private",
-                "schema",
-                "policy",
-                "state",
-                "secrets",
-                "sandbox",
-                "audit",
-                "catalog",
-                "confine",
-                "console",
-                "install",
-                "mcp",
-                "otel",
-                "recording",
-                "socket",
-                "tls",
-            ],
-        ),
-        ("testkit", &[]),
-    ];
     let host = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    for (name, allowed) in may_use {
+    for (name, allowed) in MAY_USE {
         let manifest = fs::read_to_string(host.join(name).join("Cargo.toml")).unwrap();
         let manifest: toml::Table = manifest.parse().unwrap();
         let dependencies = manifest["dependencies"].as_table().unwrap().keys();
@@ -154,5 +152,66 @@ fn crates_depend_only_on_those_below_them() {
         assert!(ours.iter().all(|used| allowed.contains(used)), "{name} uses {ours:?}, and may use {allowed:?}");
     }
     let crates = fs::read_dir(host).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_dir()).count();
-    assert_eq!(crates, may_use.len(), "a crate without a rule");
+    assert_eq!(crates, MAY_USE.len(), "a crate without a rule");
+}
+
+/// The root of the repository.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
+}
+
+#[test]
+fn the_table_of_crates_has_the_rules_that_are_checked() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let table = text.lines().skip_while(|line| *line != "| crate | purpose | may use |").skip(2);
+    let rows: Vec<(&str, Vec<&str>)> = table
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| {
+            let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+            let used = match cells[2] {
+                "nothing of ours" | "development only" => Vec::new(),
+                names => names.split(", ").collect(),
+            };
+            (cells[0].trim_matches('`'), used)
+        })
+        .collect();
+    assert_eq!(rows.len(), MAY_USE.len());
+    for ((name, used), (checked, allowed)) in rows.into_iter().zip(MAY_USE) {
+        assert_eq!(name, checked);
+        assert!(used == ["all"] || used == allowed, "{name}: ARCHITECTURE.md has {used:?}, and checked is {allowed:?}");
+    }
+}
+
+/// The texts and targets of the links to files in a page: `[text](target)`.
+fn links(page: &str) -> Vec<(&str, &str)> {
+    let links = page.split("](").zip(page.split("](").skip(1)).filter_map(|(before, after)| {
+        let text = before.rsplit_once('[')?.1;
+        let target = after.split_once(')')?.0;
+        Some((text, target.split('#').next().unwrap_or_default()))
+    });
+    links.filter(|(_, target)| !target.is_empty() && !target.starts_with("http")).collect()
+}
+
+#[test]
+fn every_link_of_the_pages_for_developers_leads_to_a_file_that_has_its_type() {
+    let mut types = 0;
+    for page in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        for (text, target) in links(&text) {
+            let file = fs::read_to_string(root().join(target));
+            let file = file.unwrap_or_else(|error| panic!("{page} links to {target}: {error}"));
+            let Some(name) = text.strip_prefix('`').and_then(|text| text.strip_suffix('`')) else { continue };
+            let is_defined = ["struct", "enum", "trait"].iter().any(|kind| {
+                let definition = format!("{kind} {name}");
+                file.match_indices(&definition).any(|(at, _)| {
+                    let next = file[at + definition.len()..].chars().next();
+                    next.is_none_or(|char| !char.is_alphanumeric() && char != '_')
+                })
+            });
+            assert!(is_defined, "{page}: {target} has no type {name}");
+            types += 1;
+        }
+    }
+    assert!(types > 100, "{types} types");
+    assert_eq!(links("[`A`](b.rs), [c](https://c) [d](e.md#f) [g](#h)"), [("`A`", "b.rs"), ("d", "e.md")]);
 }

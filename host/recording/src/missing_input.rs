@@ -34,7 +34,7 @@ impl fmt::Display for MissingInput {
             Self::Trailers => "it got trailers of an HTTP response, which a recording does not contain",
             Self::TooLarge => "what it got was too large to be recorded (record.max_call)",
             Self::Secret => "what it got contains a secret that cannot be redacted, and was not recorded",
-            Self::Unfinished => "it ended during an operation on its state, so the result of the operation is not known",
+            Self::Unfinished => "it ended during an operation on its state, whose result is not known",
             Self::Deadline => "it ran until its deadline, which depends on the machine",
             Self::Internal => "it ended with an error of the server",
         })
