@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(shown.tool.input_schema.get(), own.tool.input_schema.get());
         assert_eq!(
             shown.tool.input_schema.get(),
-            r#"{"properties":{"any":{},"none":{"not":{}},"one":{"const":"x","type":"string"}},"type":"object"}"#
+            r#"{"type":"object","properties":{"any":{},"none":{"not":{}},"one":{"const":"x","type":"string"}}}"#
         );
     }
 
