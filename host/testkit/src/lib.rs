@@ -34,6 +34,7 @@ mod compile;
 mod connection;
 mod folder;
 mod http;
+mod local_address;
 mod log;
 mod observable_value;
 #[cfg(feature = "otlp")]
@@ -56,6 +57,7 @@ pub use self::connection::{
 };
 pub use self::folder::TestFolder;
 pub use self::http::{HttpResponse, HttpServer, HttpServerProcess, HttpSession, read_request};
+pub use self::local_address::other_local_address;
 pub use self::log::ProgramLog;
 pub use self::message::{RequestResult, RpcError, TimedMessage};
 pub use self::observable_value::ObservableValue;

@@ -82,7 +82,7 @@ fn beside(server: &Path, outcome: &mut Outcome, time: Duration) -> Result<()> {
     let (command, _folder) = ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).into_parts();
     let mut listener = HttpServerProcess::start(command)?;
     let began = Instant::now();
-    while !Honest::new(listener.address).is_served() {
+    while !Honest::new(listener.address)?.is_served() {
         ensure!(began.elapsed() < DEADLINE, "the server does not answer; its log:\n{}", listener.log.text());
     }
     let (idle, refused) = honest(&listener, time)?;
@@ -118,7 +118,7 @@ fn honest(listener: &HttpServerProcess, time: Duration) -> Result<(Vec<Duration>
     let end = Instant::now() + time;
     thread::scope(|threads| {
         let clients: Vec<_> =
-            (0..CLIENTS).map(|_| threads.spawn(|| Honest::new(listener.address).go_on(end))).collect();
+            (0..CLIENTS).map(|_| threads.spawn(|| Honest::new(listener.address)?.go_on(end))).collect();
         let (mut all, mut refused) = (Vec::new(), 0);
         for client in clients {
             let (took, not) = client.join().ok().context("an honest client panicked")??;

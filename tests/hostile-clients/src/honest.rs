@@ -1,18 +1,16 @@
 //! An honest client over HTTP, which must be served regardless of other clients.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::{Value, json};
-use toolbay_testkit::{ClientSocket, ConnectionEnd, HttpReply, ObservableValue, message, revision};
+use toolbay_testkit::{
+    ClientSocket, ConnectionEnd, HttpReply, ObservableValue, message, other_local_address, revision,
+};
 
 use crate::plugins::large;
 use crate::verdict::HUSH;
-
-/// The address of honest clients. It differs from the one of hostile clients, so that per-address
-/// limits are separate.
-const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
 /// Maximum time until a response. On an idle server, it takes a millisecond.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
@@ -173,8 +171,11 @@ impl Honest {
         Ok(reply)
     }
 
+    /// Connects from another address than the one of hostile clients, so that per-address limits are
+    /// separate.
     fn connect(&self) -> Result<ClientSocket> {
-        ClientSocket::connect(self.server, ADDRESS, PATIENCE).map_err(|ended| anyhow!("no connection: {ended}"))
+        let address = other_local_address()?.into();
+        ClientSocket::connect(self.server, address, PATIENCE).map_err(|ended| anyhow!("no connection: {ended}"))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Clients that open much and send much: what they have is theirs, and what is kept of it is little.
 
+use std::net::Ipv4Addr;
+
 use serde_json::json;
 
 use super::connections::{peak, resident};
@@ -114,6 +116,17 @@ fn a_caller_that_opens_sessions_replaces_its_own() {
     let open = opened.iter().filter(|id| neighbour::ping(&server, id) == 200).count();
     assert_eq!(open, 4);
     assert_eq!(neighbour::ping(&server, opened.last().unwrap()), 200, "the newest is one of them");
+}
+
+#[test]
+fn all_loopback_addresses_are_one_caller() {
+    let config = "[http]\nsessions = 40\ncaller_sessions = 4\naddress_sessions = 40";
+    let server = HttpServer::start_with_config(&Folder::new(), config);
+    let addresses = (1..=20).map(|last| Ipv4Addr::new(127, 0, 0, last));
+    let opened: Vec<_> =
+        addresses.map(|address| (address, neighbour::session_from(&server, address).unwrap())).collect();
+    let open = opened.iter().filter(|(address, id)| neighbour::ping_from(&server, *address, id) == 200).count();
+    assert_eq!(open, 4);
 }
 
 #[test]

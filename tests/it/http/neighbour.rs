@@ -2,21 +2,27 @@
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::sync::LazyLock;
 
 use serde_json::Value;
 use tokio::net::TcpSocket;
+use toolbay_testkit::other_local_address;
 
 use crate::support::{DEADLINE, HttpResponse, HttpServer, initialize, modern};
 
-/// The address. Every address that begins with 127 belongs to this machine.
-const ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+/// The address. Every address that begins with 127 counts as the usual one.
+static ADDRESS: LazyLock<Ipv4Addr> = LazyLock::new(|| other_local_address().unwrap());
 
 /// A connection from there, or, if `near`, from the usual address.
 pub(super) fn connect(server: &HttpServer, near: bool) -> TcpStream {
+    connect_from(server, if near { Ipv4Addr::LOCALHOST } else { *ADDRESS })
+}
+
+/// A connection from an address of this machine.
+fn connect_from(server: &HttpServer, from: Ipv4Addr) -> TcpStream {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
     let stream = runtime.block_on(async {
         let socket = TcpSocket::new_v4().unwrap();
-        let from = if near { Ipv4Addr::LOCALHOST } else { ADDRESS };
         socket.bind(SocketAddr::from((from, 0))).unwrap();
         socket.connect(server.address).await.unwrap().into_std().unwrap()
     });
@@ -45,19 +51,33 @@ pub(super) fn stateless(method: &str, params: Value) -> Vec<u8> {
 
 /// Sends a request from there and reads the head of the response.
 pub(super) fn ask(server: &HttpServer, request: &[u8]) -> HttpResponse {
-    let mut stream = connect(server, false);
+    ask_from(server, *ADDRESS, request)
+}
+
+fn ask_from(server: &HttpServer, from: Ipv4Addr, request: &[u8]) -> HttpResponse {
+    let mut stream = connect_from(server, from);
     stream.write_all(request).unwrap();
     HttpResponse::read(stream)
 }
 
 /// Begins a session from there; its id, if there is one.
 pub(super) fn session(server: &HttpServer) -> Option<String> {
-    let response = ask(server, &post("", initialize("2025-11-25").to_string().as_bytes()));
+    session_from(server, *ADDRESS)
+}
+
+/// Begins a session from an address of this machine; its id, if there is one.
+pub(super) fn session_from(server: &HttpServer, from: Ipv4Addr) -> Option<String> {
+    let response = ask_from(server, from, &post("", initialize("2025-11-25").to_string().as_bytes()));
     response.header("mcp-session-id").map(str::to_owned)
 }
 
 /// The status of a `ping` in this session from there.
 pub(super) fn ping(server: &HttpServer, session: &str) -> u16 {
+    ping_from(server, *ADDRESS, session)
+}
+
+/// The status of a `ping` in this session from an address of this machine.
+pub(super) fn ping_from(server: &HttpServer, from: Ipv4Addr, session: &str) -> u16 {
     let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    ask(server, &post(&format!("Mcp-Session-Id: {session}\r\n"), ping)).status
+    ask_from(server, from, &post(&format!("Mcp-Session-Id: {session}\r\n"), ping)).status
 }

@@ -1,16 +1,13 @@
 //! An honest client, which calls a light tool on one connection.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde_json::json;
-use toolbay_testkit::{ClientSocket, ConnectionEnd, DEADLINE, HttpReply, message, revision};
+use toolbay_testkit::{ClientSocket, ConnectionEnd, DEADLINE, HttpReply, message, other_local_address, revision};
 
 use crate::fairness::pause;
-
-/// The address of honest clients. It differs from the address of hostile clients.
-const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
 /// The time between a response and the next call.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -18,13 +15,18 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// An honest client.
 pub(super) struct Honest {
     server: SocketAddr,
+    /// The address of honest clients. It differs from the address of hostile clients.
+    address: IpAddr,
     socket: Option<ClientSocket>,
     calls: u64,
 }
 
 impl Honest {
-    pub(super) fn new(server: SocketAddr) -> Self {
-        Self { server, socket: None, calls: 0 }
+    /// # Errors
+    ///
+    /// The machine has no other address.
+    pub(super) fn new(server: SocketAddr) -> Result<Self> {
+        Ok(Self { server, address: other_local_address()?.into(), socket: None, calls: 0 })
     }
 
     /// Returns whether a call gets its result.
@@ -79,7 +81,7 @@ impl Honest {
     fn exchange(&mut self, text: &[u8]) -> Result<HttpReply, ConnectionEnd> {
         let mut socket = match self.socket.take() {
             Some(socket) => socket,
-            None => ClientSocket::connect(self.server, ADDRESS, DEADLINE)?,
+            None => ClientSocket::connect(self.server, self.address, DEADLINE)?,
         };
         socket.send(text)?;
         let reply = socket.wait_for_reply(false)?;

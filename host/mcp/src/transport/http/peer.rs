@@ -1,7 +1,7 @@
 //! The other end of a connection.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use tokio_util::sync::CancellationToken;
 
@@ -57,14 +57,22 @@ pub fn network_of(extensions: &http::Extensions) -> Option<String> {
 
 /// Returns the key of an address: an IPv4 address, or an IPv6 network of 64 bits, which is the
 /// smallest one that a customer gets.
+///
+/// One process must not be many peers. It can use each of the 16 million addresses of 127.0.0.0/8,
+/// so these count as 127.0.0.1. It can choose among the link-local addresses of IPv6, as the others
+/// on its link can: all of them are in one network of 64 bits. Its machine can have more addresses,
+/// including `::1` beside 127.0.0.1, but only an administrator adds some. They count separately,
+/// because a connection does not show that two addresses belong to one machine. For connections
+/// within this machine, `connection_places` finds the account.
 fn network(address: IpAddr) -> String {
     match address.to_canonical() {
+        IpAddr::V4(address) if address.is_loopback() => Ipv4Addr::LOCALHOST.to_string(),
         IpAddr::V4(address) => address.to_string(),
+        // `::1` is the only loopback address of IPv6.
+        IpAddr::V6(address) if address.is_loopback() => address.to_string(),
         IpAddr::V6(address) => {
             let [a, b, c, d, ..] = address.segments();
-            let network = Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0);
-            // The loopback address and similar addresses do not form networks.
-            if network.is_unspecified() { address.to_string() } else { format!("{network}/64") }
+            format!("{}/64", Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
         }
     }
 }
@@ -89,12 +97,21 @@ mod tests {
         for (address, expected) in [
             ("192.0.2.7", "192.0.2.7"),
             ("::ffff:192.0.2.7", "192.0.2.7"),
+            ("127.0.0.1", "127.0.0.1"),
+            ("127.0.0.2", "127.0.0.1"),
+            ("127.255.255.254", "127.0.0.1"),
+            ("::ffff:127.0.0.41", "127.0.0.1"),
+            ("128.0.0.1", "128.0.0.1"),
             ("::1", "::1"),
+            ("::2", "::/64"),
+            ("::127.0.0.1", "::/64"),
+            ("fe80::1", "fe80::/64"),
+            ("fe80::ffff:1", "fe80::/64"),
             ("2001:db8:0:1::7", "2001:db8:0:1::/64"),
             ("2001:db8:0:1:ffff:ffff:ffff:ffff", "2001:db8:0:1::/64"),
             ("2001:db8:0:2::7", "2001:db8:0:2::/64"),
         ] {
-            assert_eq!(network(address.parse().unwrap()), expected);
+            assert_eq!(network(address.parse().unwrap()), expected, "{address}");
         }
     }
 }
