@@ -9,11 +9,10 @@ use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, copy};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
-use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
+use toolbay_socket::connection_user;
 
 use crate::forwarded_connections::{ForwardedConnection, ForwardedConnections};
-use crate::peer_account;
 use crate::socket_protocol::{SocketRequest, is_own_process};
 
 /// Maximum time in which a server must respond.
@@ -88,7 +87,7 @@ pub async fn forward(listener: TcpListener, socket: &Path) {
         match listener.accept().await {
             Ok((browser, peer)) => {
                 let own = browser.local_addr().ok();
-                let user = spawn_blocking(move || peer_account::peer_user(peer, own?)).await.ok().flatten();
+                let user = own.and_then(|own| connection_user(peer, own).ok().flatten());
                 let (socket, answered) = (socket.to_owned(), Arc::new(AtomicBool::new(false)));
                 let noted = Arc::clone(&answered);
                 let passing = tokio::spawn(async move { drop(forward_connection(browser, &socket, &noted).await) })

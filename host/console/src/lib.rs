@@ -32,7 +32,6 @@ mod operations;
 mod page_context;
 mod pages;
 mod paths;
-mod peer_account;
 mod request_checks;
 mod responses;
 mod secret;

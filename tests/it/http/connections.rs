@@ -2,6 +2,8 @@
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -70,13 +72,58 @@ fn probes_are_answered_when_every_place_is_taken() {
 
 #[test]
 fn one_address_leaves_places_to_the_others() {
-    let server = HttpServer::start_with_config(&Folder::new(), "[http]\nconnections = 10\naddress_connections = 2");
-    let streams = [(); 2].map(|()| subscribe(&server));
+    let server = HttpServer::start_with_config(&Folder::new(), "[http]\nconnections = 16\naddress_connections = 8");
+    let streams = [(); 8].map(|()| subscribe(&server));
     let list = neighbour::stateless("tools/list", json!({}));
     assert_eq!(neighbour::ask(&server, &list).status, 200);
     assert_eq!(server.post_stateless("tools/list", json!({}), &[]).status, 503);
     assert_eq!(neighbour::ask(&server, &list).status, 200);
     drop(streams);
+}
+
+/// Connections of another account of this machine. They end with the process that has them.
+struct StrangersConnections(Child);
+
+impl StrangersConnections {
+    /// An account without rights.
+    const ACCOUNT: u32 = 65534;
+
+    /// Opens this many connections.
+    fn open(server: &HttpServer, count: usize) -> Self {
+        let script = "for ((n = 0; n < $2; n++)); do exec {held}<>\"/dev/tcp/127.0.0.1/$1\" || exit; done\n\
+                      echo open\nread -r";
+        let mut command = Command::new("bash");
+        command.args(["-c", script, "bash", &server.address.port().to_string(), &count.to_string()]);
+        command.uid(Self::ACCOUNT).gid(Self::ACCOUNT).current_dir("/");
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = [0; 5];
+        process.stdout.as_mut().unwrap().read_exact(&mut said).unwrap();
+        assert_eq!(&said, b"open\n");
+        Self(process)
+    }
+}
+
+impl Drop for StrangersConnections {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+#[test]
+fn one_account_leaves_places_to_the_others() {
+    // Only the superuser can be two accounts.
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let server = HttpServer::start_with_config(&Folder::new(), "[http]\nconnections = 16\naddress_connections = 8");
+    let strangers = StrangersConnections::open(&server, 60);
+    // The stranger has 8, two of which are those for which the account is not looked up.
+    let streams = [(); 6].map(|()| subscribe(&server));
+    assert_eq!(server.post_stateless("tools/list", json!({}), &[]).status, 503);
+    drop(streams);
+    while server.post_stateless("tools/list", json!({}), &[]).status != 200 {}
+    drop(strangers);
 }
 
 #[test]

@@ -59,17 +59,27 @@ impl SharedQuota {
     ///
     /// The owner's share or the total does not have this much left.
     pub fn try_reserve(self: &Arc<Self>, name: &str, amount: usize) -> Result<QuotaPortion, QuotaExhausted> {
+        self.try_reserve_within(name, amount, self.each)
+    }
+
+    /// Reserves as [`Self::try_reserve`] does, for an owner whose share is at most `share`.
+    pub(crate) fn try_reserve_within(
+        self: &Arc<Self>,
+        name: &str,
+        amount: usize,
+        share: usize,
+    ) -> Result<QuotaPortion, QuotaExhausted> {
         let name: Arc<str> = name.into();
-        self.charge(&name, amount)?;
+        self.charge(&name, amount, share.min(self.each))?;
         Ok(QuotaPortion { of: Some((Arc::clone(self), name)), amount })
     }
 
-    /// Waits until `amount` is available and reserves it.
-    pub async fn reserve(self: &Arc<Self>, name: &str, amount: usize) -> QuotaPortion {
+    /// Waits until `amount` is available within `share`, and reserves it.
+    pub(crate) async fn reserve_within(self: &Arc<Self>, name: &str, amount: usize, share: usize) -> QuotaPortion {
         loop {
             // Created before the check, so that a release in between also wakes this future.
             let freed = self.freed.notified();
-            if let Ok(portion) = self.try_reserve(name, amount) {
+            if let Ok(portion) = self.try_reserve_within(name, amount, share) {
                 return portion;
             }
             freed.await;
@@ -81,17 +91,27 @@ impl SharedQuota {
         self.lock_state().by_all
     }
 
+    /// Returns the share of each owner.
+    pub(crate) fn share(&self) -> usize {
+        self.each
+    }
+
     /// Returns the amount that the owner with this name holds.
-    #[cfg(test)]
     pub(crate) fn of(&self, name: &str) -> usize {
         self.lock_state().by.get(name).copied().unwrap_or(0)
     }
 
-    /// Checks whether the owner with this name can reserve `amount` more.
-    fn check_available(&self, taken: &QuotaState, name: &str, amount: usize) -> Result<(), QuotaExhausted> {
+    /// Checks whether the owner with this name can reserve `amount` more within `share`.
+    fn check_available(
+        &self,
+        taken: &QuotaState,
+        name: &str,
+        amount: usize,
+        share: usize,
+    ) -> Result<(), QuotaExhausted> {
         let own = taken.by.get(name).copied().unwrap_or(0);
-        if amount > self.each.saturating_sub(own) {
-            return Err(QuotaExhausted::Own(self.each));
+        if amount > share.saturating_sub(own) {
+            return Err(QuotaExhausted::Own(share));
         }
         if amount > self.all.saturating_sub(taken.by_all) {
             return Err(QuotaExhausted::All(self.all));
@@ -99,9 +119,9 @@ impl SharedQuota {
         Ok(())
     }
 
-    fn charge(&self, name: &Arc<str>, amount: usize) -> Result<(), QuotaExhausted> {
+    fn charge(&self, name: &Arc<str>, amount: usize, share: usize) -> Result<(), QuotaExhausted> {
         let mut taken = self.lock_state();
-        self.check_available(&taken, name, amount)?;
+        self.check_available(&taken, name, amount, share)?;
         if amount > 0 {
             taken.by_all += amount;
             *taken.by.entry(Arc::clone(name)).or_default() += amount;
@@ -139,7 +159,7 @@ impl QuotaPortion {
     /// As [`SharedQuota::try_reserve`]; the portion stays as it was.
     pub fn grow(&mut self, amount: usize) -> Result<(), QuotaExhausted> {
         if let Some((quota, name)) = &self.of {
-            quota.charge(name, amount)?;
+            quota.charge(name, amount, quota.each)?;
             self.amount += amount;
         }
         Ok(())
@@ -160,7 +180,9 @@ impl QuotaPortion {
     ///
     /// There is none, as for [`SharedQuota::try_reserve`].
     pub fn check_available(&self, amount: usize) -> Result<(), QuotaExhausted> {
-        self.of.as_ref().map_or(Ok(()), |(quota, name)| quota.check_available(&quota.lock_state(), name, amount))
+        self.of
+            .as_ref()
+            .map_or(Ok(()), |(quota, name)| quota.check_available(&quota.lock_state(), name, amount, quota.each))
     }
 
     /// Releases this much of the portion.
@@ -202,6 +224,8 @@ mod tests {
         ada.shrink_to(1);
         ada.shrink_to(2);
         assert_eq!(quota.of("ada"), 1);
+        assert_eq!(quota.try_reserve_within("ada", 2, 2).unwrap_err(), QuotaExhausted::Own(2));
+        assert_eq!(quota.try_reserve_within("ada", 4, 9).unwrap_err(), QuotaExhausted::Own(4));
         drop(quota.try_reserve("dan", 3).unwrap());
         drop((ada, others));
         assert!(quota.lock_state().by.is_empty() && quota.lock_state().by_all == 0);
@@ -215,7 +239,7 @@ mod tests {
         let (first, _other) = (quota.try_reserve("ada", 1).unwrap(), quota.try_reserve("bob", 1).unwrap());
         let waiting = tokio::spawn({
             let quota = Arc::clone(&quota);
-            async move { drop(quota.reserve("ada", 1).await) }
+            async move { drop(quota.reserve_within("ada", 1, 1).await) }
         });
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());

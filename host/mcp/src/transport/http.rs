@@ -8,6 +8,7 @@ mod access_settings;
 mod address;
 mod app_state;
 mod auth;
+mod connection_places;
 mod connection_scheduler;
 mod connection_stream;
 mod decimal;
@@ -65,6 +66,7 @@ pub use self::access_settings::AuthPolicy;
 pub use self::address::{ListenAddress, NoAddress};
 use self::app_state::HttpState;
 use self::auth::AuthGate;
+use self::connection_places::ConnectionPlaces;
 use self::decode_threads::BodyWorkers;
 use self::headers::ErrorId;
 use self::metrics_cache::MetricsCache;
@@ -143,7 +145,7 @@ pub async fn serve(
         }
     }
     let _following = app.options.tls.clone().map(|tls| AbortOnDropHandle::new(tokio::spawn(tls.reload_periodically())));
-    let places = Arc::clone(&app.connections);
+    let places = ConnectionPlaces::new(Arc::clone(&app.connections), &address);
     let result = listener::serve(listener, router(&app), places, &app.options, &life, host.options().grace).await;
     life.ended.cancel();
     result.context("failed to accept connections")

@@ -52,8 +52,8 @@ pub struct Http {
     /// Maximum number of open connections, 1 to 1,000,000. A few more wait briefly. Default: 1,024.
     #[serde(deserialize_with = "many")]
     pub connections: usize,
-    /// Maximum number of connections from one address, or from one IPv6 network of 64 bits, 1 to
-    /// 1,000,000. `None`: half of `connections`, but at least 64.
+    /// Maximum number of connections from one address, from one IPv6 network of 64 bits, or from
+    /// one account of this machine, 1 to 1,000,000. `None`: half of `connections`, but at least 64.
     #[serde(deserialize_with = "some")]
     pub address_connections: Option<usize>,
     /// Maximum number of open requests of one caller, including its streams, 1 to 1,000,000.

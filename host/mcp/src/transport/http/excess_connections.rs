@@ -30,19 +30,19 @@ pub(super) struct OverflowSlot {
 }
 
 impl OverflowConnections {
-    /// Acquires a slot for a peer of this network. If all slots are taken, the oldest slot of the
-    /// network that has the most is evicted.
-    pub(super) fn acquire(self: &Arc<Self>, network: &str) -> OverflowSlot {
+    /// Acquires a slot for a peer: a network or an account. If all slots are taken, the oldest slot
+    /// of the peer that has the most is evicted.
+    pub(super) fn acquire(self: &Arc<Self>, peer: &str) -> OverflowSlot {
         let taken = CancellationToken::new();
         let mut seats = self.lock_slots();
-        seats.push_back((network.into(), taken.clone()));
+        seats.push_back((peer.into(), taken.clone()));
         if seats.len() > MAX_OVERFLOW_CONNECTIONS {
             let mut counts: HashMap<&str, usize> = HashMap::new();
-            for (network, _) in seats.iter() {
-                *counts.entry(network).or_default() += 1;
+            for (peer, _) in seats.iter() {
+                *counts.entry(peer).or_default() += 1;
             }
             let most = counts.values().copied().max();
-            let oldest = seats.iter().position(|(network, _)| counts.get(&**network).copied() == most);
+            let oldest = seats.iter().position(|(peer, _)| counts.get(&**peer).copied() == most);
             if let Some((_, taken)) = oldest.and_then(|oldest| seats.remove(oldest)) {
                 taken.cancel();
             }

@@ -20,6 +20,7 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use toolbay_tls::ReloadingTls;
 use tower_service::Service as _;
 
+use super::connection_places::{ConnectionOwner, ConnectionPlaces};
 use super::connection_scheduler::FairScheduler;
 use super::connection_stream::HttpLink;
 use super::excess_connections::{ADMISSION_TIMEOUT, OVERFLOW_HEAD_TIMEOUT, OverflowConnections, OverflowSlot};
@@ -28,7 +29,7 @@ use super::options::HttpOptions;
 use super::peer::{HttpPeer, PeerSource};
 use super::sockets::{SocketListener, SocketStream};
 use super::write_timeout::{self, ConnectionSocket};
-use crate::exchange::quota::{QuotaPortion, SharedQuota};
+use crate::exchange::quota::QuotaPortion;
 use crate::session::client_session::SessionLife;
 
 /// Pause after a failed accept, such as too many open files: another connection must close first.
@@ -53,7 +54,7 @@ const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("5");
 /// The state that all connections share.
 struct ListenerState {
     router: Router,
-    places: Arc<SharedQuota>,
+    places: ConnectionPlaces,
     turns: Arc<FairScheduler>,
     reserve: Arc<OverflowConnections>,
     idle: Duration,
@@ -66,7 +67,7 @@ struct ListenerState {
 pub(super) async fn serve(
     listener: SocketListener,
     router: Router,
-    places: Arc<SharedQuota>,
+    places: ConnectionPlaces,
     options: &HttpOptions,
     life: &SessionLife,
     grace: Duration,
@@ -137,10 +138,11 @@ enum ConnectionStanding {
 }
 
 async fn serve_connection(stream: SocketStream, source: PeerSource, network: Arc<str>, shared: Arc<ListenerState>) {
-    let (standing, head, taken) = if let Ok(place) = shared.places.try_reserve(&network, 1) {
+    let owner = shared.places.owner(&network, || stream.ends());
+    let (standing, head, taken) = if let Ok(place) = shared.places.try_reserve(&owner) {
         (ConnectionStanding::Place(place), shared.idle, CancellationToken::new())
     } else {
-        let seat = Arc::new(shared.reserve.acquire(&network));
+        let seat = Arc::new(shared.reserve.acquire(&owner.name));
         let taken = seat.taken.clone();
         (ConnectionStanding::Reserve(seat), shared.idle.min(OVERFLOW_HEAD_TIMEOUT), taken)
     };
@@ -171,13 +173,13 @@ async fn serve_connection(stream: SocketStream, source: PeerSource, network: Arc
     };
     let io = TokioIo::new(link);
     let (serving, at) = (Arc::clone(&shared), Arc::clone(&standing));
-    let (from, unread) = (Arc::clone(&network), UnreadBody::default());
+    let unread = UnreadBody::default();
     let noted = unread.clone();
     let answer = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer.clone());
         let request = request.map(|body| noted.track(body));
-        let (shared, standing, network) = (Arc::clone(&serving), Arc::clone(&at), Arc::clone(&from));
-        async move { Ok::<Response<Body>, Infallible>(serve_request(&shared, &standing, &network, request).await) }
+        let (shared, standing, owner) = (Arc::clone(&serving), Arc::clone(&at), owner.clone());
+        async move { Ok::<Response<Body>, Infallible>(serve_request(&shared, &standing, &owner, request).await) }
     });
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -238,7 +240,7 @@ async fn wait_for_eviction(standing: &Mutex<ConnectionStanding>, taken: &Cancell
 async fn serve_request(
     shared: &ListenerState,
     standing: &Mutex<ConnectionStanding>,
-    network: &str,
+    owner: &ConnectionOwner,
     request: Request<TrackedBody>,
 ) -> Response {
     let seat = match &*lock_standing(standing) {
@@ -250,7 +252,7 @@ async fn serve_request(
     {
         let place = tokio::select! {
             biased;
-            place = shared.places.reserve(network, 1) => place,
+            place = shared.places.reserve(owner) => place,
             () = seat.taken.cancelled() => return too_many_connections(),
             () = shared.stop.cancelled() => return too_many_connections(),
             () = tokio::time::sleep(ADMISSION_TIMEOUT) => return too_many_connections(),

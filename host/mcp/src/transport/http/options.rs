@@ -29,7 +29,8 @@ pub struct HttpOptions {
     /// Maximum number of open connections. A few more can wait briefly or send health probes. The
     /// rest is rejected.
     pub connections: usize,
-    /// Maximum number of connections of one address, or of one IPv6 network of 64 bits.
+    /// Maximum number of connections of one address, of one IPv6 network of 64 bits, or of one
+    /// account of this machine.
     pub address_connections: usize,
     /// Maximum number of open requests of one caller, including its streams.
     pub caller_requests: usize,

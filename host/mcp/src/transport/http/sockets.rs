@@ -1,6 +1,7 @@
 //! Listeners and connection sockets, for TCP and for Unix sockets.
 
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::task::{Context, Poll};
@@ -102,6 +103,15 @@ impl AsFd for SocketStream {
 }
 
 impl SocketStream {
+    /// Returns the addresses of the peer and of this end. `None` for a Unix socket, and if the
+    /// connection has ended.
+    pub(super) fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
+        match self {
+            Self::Tcp(stream) => Some((stream.peer_addr().ok()?, stream.local_addr().ok()?)),
+            Self::Unix(_) => None,
+        }
+    }
+
     pub(super) fn poll_read_ready(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tcp(stream) => stream.poll_read_ready(context),
