@@ -199,6 +199,29 @@ fn a_head_is_short() {
 }
 
 #[test]
+fn a_head_has_the_documented_length_and_number_of_headers() {
+    let server = HttpServer::start(&Folder::new());
+    let head = |length: usize| {
+        let begun = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: ";
+        format!("{begun}{}\r\n\r\n", "x".repeat(length - begun.len() - 4))
+    };
+    assert_eq!(server.send_raw(head(64 << 10)).status, 200);
+    for length in [(64 << 10) + 1, 66_000, 80_000, 100_000, 130_000, 1_000_000] {
+        let refused = server.send_raw(head(length));
+        assert_eq!(refused.status, 431, "{length}");
+        // There is none if not all of the head was read.
+        let text = refused.text();
+        assert!(text.is_empty() || text == "the request line and the headers are longer than 64 KiB\n", "{text}");
+    }
+    let headers = |count: usize| {
+        let others: String = (1..count).map(|n| format!("X-{n}: a\r\n")).collect();
+        format!("GET /healthz HTTP/1.1\r\nHost: localhost\r\n{others}\r\n")
+    };
+    assert_eq!(server.send_raw(headers(100)).status, 200);
+    assert_eq!(server.send_raw(headers(101)).status, 431);
+}
+
+#[test]
 fn bodies_that_never_end_take_no_room_of_others() {
     // 16 MiB for one address, and four times that in all.
     let config = "[server]\nrequests = \"64MiB\"\n[http]\nidle = \"6s\"";

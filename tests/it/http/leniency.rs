@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, HttpServer, MODERN, hostile, modern, result_text};
+use crate::support::{Folder, HttpServer, MODERN, ToolbayCommand, hostile, modern, result_text};
 
 fn server() -> HttpServer {
     HttpServer::start(&Folder::with("hostile.wasm", hostile())).wait_until_ready()
@@ -30,6 +30,42 @@ fn the_older_transport_that_is_off_is_named_where_it_would_be() {
         assert_eq!(response.status, 404);
         let text = response.text();
         assert!(text.contains("--sse") && text.contains("/mcp"), "{text}");
+    }
+}
+
+#[test]
+fn a_wrong_path_or_method_is_answered_with_the_right_path() {
+    let server = server();
+    let list = br#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    let usual = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
+    // The console is on: it has pages at the first two.
+    for (path, status) in [
+        ("/", 405),
+        ("/console/plugins", 405),
+        ("/metrics", 405),
+        ("/healthz", 405),
+        ("/readyz", 405),
+        ("/mcp//", 404),
+        ("//mcp", 404),
+        ("/sse", 404),
+        ("/sse/", 404),
+        ("/messages/", 404),
+        ("/v1/mcp", 404),
+    ] {
+        let response = server.request("POST", path, &usual, list);
+        assert_eq!(response.status, status, "{path}");
+        assert_eq!(response.header("allow").is_some(), status == 405, "{path}");
+        let text = response.text();
+        assert!(text.contains(" /mcp\n"), "{path}: {text:?}");
+        assert_eq!(text.contains("--sse"), path.starts_with("/sse") || path.starts_with("/messages"), "{path}");
+    }
+    let response = server.request("PUT", "/mcp", &[], b"");
+    assert_eq!((response.status, response.text().contains("POST requests to /mcp")), (405, true));
+    let command = ToolbayCommand::new(&Folder::new()).args(["serve", "--http", "127.0.0.1:0", "--sse"]);
+    let server = HttpServer::run(command);
+    for (path, right) in [("/sse/", "served at /sse,"), ("/messages/", "served at /messages,"), ("/sse", "to /mcp")] {
+        let text = server.request("POST", path, &usual, list).text();
+        assert!(text.contains(right), "{path}: {text}");
     }
 }
 

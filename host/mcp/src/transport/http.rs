@@ -49,12 +49,14 @@ use std::time::Duration;
 use anyhow::Context as _;
 use arc_swap::ArcSwap;
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Extension, Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
-use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{Method, StatusCode, Uri};
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderValue, Method, StatusCode, Uri};
+use hyper::body::Body as _;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -186,6 +188,7 @@ fn router(app: &Arc<HttpState>) -> Router {
         // Probes use the address as `Host`; these responses contain nothing that a page must not see.
         .route(listener::PROBE_PATHS[0], get(|| async { "ok\n" }))
         .route(listener::PROBE_PATHS[1], get(readiness))
+        .method_not_allowed_fallback(|| async { (StatusCode::METHOD_NOT_ALLOWED, wrong_method_text()) })
         .merge(guarded)
         .fallback(not_found)
         .layer(CatchPanicLayer::new())
@@ -205,7 +208,7 @@ fn router(app: &Arc<HttpState>) -> Router {
 /// Rejects requests that a foreign web page could have sent.
 async fn check_origin(State(app): State<Arc<HttpState>>, request: Request, next: Next) -> Response {
     match app.guard.load().check(request.uri(), request.headers()) {
-        Ok(()) => next.run(request).await,
+        Ok(()) => with_wrong_method_text(next.run(request).await),
         Err((status, why)) => {
             tracing::warn!("request rejected: {why}");
             (status, why).into_response()
@@ -257,13 +260,37 @@ async fn readiness(State(app): State<Arc<HttpState>>) -> (StatusCode, &'static s
     }
 }
 
+/// Adds a text to a response that rejects the method of a request and has none. Clients show
+/// nothing but this text to somebody who has mistaken the URL.
+fn with_wrong_method_text(response: Response) -> Response {
+    if response.status() != StatusCode::METHOD_NOT_ALLOWED || response.body().size_hint().exact() != Some(0) {
+        return response;
+    }
+    let (mut parts, _) = response.into_parts();
+    parts.headers.remove(CONTENT_LENGTH);
+    parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    Response::from_parts(parts, Body::from(wrong_method_text()))
+}
+
+fn wrong_method_text() -> String {
+    format!("this method is not allowed here; clients of MCP send POST requests to {MCP_PATH}\n")
+}
+
 /// Responds to unknown paths, and to the paths of a transport that is off.
-async fn not_found(uri: Uri) -> (StatusCode, String) {
-    let text = match uri.path() {
-        sse::SSE_PATH | sse::MESSAGES_PATH => {
+async fn not_found(State(app): State<Arc<HttpState>>, uri: Uri) -> (StatusCode, String) {
+    let path = uri.path();
+    // Also with too many slashes.
+    let near =
+        [sse::SSE_PATH, sse::MESSAGES_PATH].into_iter().find(|near| path.trim_matches('/') == near.trim_matches('/'));
+    let text = match near {
+        Some(near) if app.options.sse => format!(
+            "the HTTP+SSE transport of 2024-11-05 is served at {near}, without another slash; newer revisions are \
+             served at {MCP_PATH}\n"
+        ),
+        Some(_) => {
             format!("the HTTP+SSE transport of 2024-11-05 is off; start the server with --sse, or use {MCP_PATH}\n")
         }
-        _ => format!("nothing is served here; MCP is served at {MCP_PATH}\n"),
+        None => format!("nothing is served here; MCP is served at {MCP_PATH}\n"),
     };
     (StatusCode::NOT_FOUND, text)
 }

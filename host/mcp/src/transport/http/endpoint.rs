@@ -471,15 +471,11 @@ pub(super) async fn get(
         let what = "the Accept header must list text/event-stream";
         return error_response(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what), ErrorId::of(&headers));
     }
-    let last = match headers::last_event_id(&headers) {
-        Ok(last) => last,
-        Err(error) => return error_response(StatusCode::BAD_REQUEST, &error, ErrorId::of(&headers)),
-    };
     let entry = match find_session(&app, &caller, &headers, None) {
         Ok(entry) => entry,
         Err(response) => return *response,
     };
-    match last {
+    match headers::last_event_id(&headers) {
         Some(id) if id.stream != session_messages::NEWS_STREAM_ID => {
             let closes = stream_resumption(&entry, Arc::clone(&caller), &app.options, Instant::now()).closes;
             let Some(reader) = entry.responses.resume(&caller, id, closes) else {

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, Method, Uri};
 use mime::Mime;
 use serde::Deserialize;
 use serde_json::Value;
@@ -34,6 +34,18 @@ const MAX_QUOTED_BYTES: usize = 200;
 
 /// Error code for headers that differ from the body (2026-07-28, "Error Codes").
 pub(super) const HEADER_MISMATCH: i32 = -32020;
+
+/// Returns the length of the head of a request in bytes, as clients write it: with one space after each colon.
+pub(super) fn head_length(method: &Method, target: &Uri, headers: &HeaderMap) -> usize {
+    const AROUND_TARGET: usize = " ".len() + " HTTP/1.1\r\n".len();
+    const AROUND_HEADER: usize = ": ".len() + "\r\n".len();
+    let origin = target.scheme_str().map_or(0, |scheme| scheme.len() + "://".len())
+        + target.authority().map_or(0, |authority| authority.as_str().len());
+    let path = target.path_and_query().map_or(0, |path| path.as_str().len());
+    let fields: usize =
+        headers.iter().map(|(name, value)| name.as_str().len() + value.len() + AROUND_HEADER).sum();
+    method.as_str().len() + origin + path + AROUND_TARGET + fields + "\r\n".len()
+}
 
 /// Returns whether `Accept` allows a response of this kind. Without the header, every kind is
 /// allowed (RFC 9110, 12.5.1).
@@ -80,15 +92,10 @@ pub(super) fn check_unambiguous(headers: &HeaderMap) -> Result<(), Error> {
 }
 
 /// Returns the last event that the client has received from the stream that it resumes; `None` if
-/// it opens a new stream.
-///
-/// # Errors
-///
-/// The header is not the id of an event of this server.
-pub(super) fn last_event_id(headers: &HeaderMap) -> Result<Option<EventId>, Error> {
-    let Some(value) = headers.get(LAST_EVENT_ID).filter(|value| !value.is_empty()) else { return Ok(None) };
-    let id = value.to_str().ok().and_then(|text| text.parse().ok());
-    id.map(Some).ok_or_else(|| Error::new(INVALID_REQUEST, "Last-Event-ID must be the id of an event of this session"))
+/// it opens a new stream. A value that is no id of this server is from another one: clients send it
+/// again with every attempt, so a rejection would keep them out for ever.
+pub(super) fn last_event_id(headers: &HeaderMap) -> Option<EventId> {
+    headers.get(LAST_EVENT_ID)?.to_str().ok()?.parse().ok()
 }
 
 /// The form of the id of an error that belongs to no request.
@@ -284,9 +291,39 @@ fn capitalized_name(name: &str) -> String {
 mod tests {
     use serde_json::json;
 
+    use super::*;
     use crate::testing::stub_host::Stub;
     use crate::transport::http::HttpOptions;
     use crate::transport::http::test_client::TestHttpClient;
+
+    #[test]
+    fn the_length_of_a_head_is_what_clients_send() {
+        for (target, fields) in [
+            ("/mcp", &[][..]),
+            ("/mcp?a=b", &[("host", "localhost"), ("accept", "a"), ("accept", "b"), ("x-empty", "")][..]),
+            ("http://localhost:1/mcp", &[("host", "localhost:1")][..]),
+            ("*", &[][..]),
+        ] {
+            let fields: Vec<(&str, &str)> = fields.to_vec();
+            let lines: String = fields.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+            let sent = format!("POST {target} HTTP/1.1\r\n{lines}\r\n");
+            let mut headers = HeaderMap::new();
+            for (name, value) in fields {
+                headers.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap());
+            }
+            assert_eq!(head_length(&Method::POST, &target.parse().unwrap(), &headers), sent.len(), "{sent}");
+        }
+    }
+
+    #[test]
+    fn an_event_id_of_another_server_is_none() {
+        let id = |value: &str| last_event_id(&HeaderMap::from_iter([(LAST_EVENT_ID, value.parse().unwrap())]));
+        assert_eq!(id("1-2"), Some(EventId { stream: 1, event: 2 }));
+        for other in ["", "abc", "5", "1-2x", "-1-0"] {
+            assert_eq!(id(other), None, "{other}");
+        }
+        assert_eq!(last_event_id(&HeaderMap::new()), None);
+    }
 
     #[tokio::test]
     async fn the_name_of_what_is_asked_for_is_repeated() {

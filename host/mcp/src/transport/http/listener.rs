@@ -24,6 +24,7 @@ use super::connection_places::{ConnectionOwner, ConnectionPlaces};
 use super::connection_scheduler::FairScheduler;
 use super::connection_stream::HttpLink;
 use super::excess_connections::{ADMISSION_TIMEOUT, OVERFLOW_HEAD_TIMEOUT, OverflowConnections, OverflowSlot};
+use super::headers;
 use super::lingering_close::{self, TrackedBody, UnreadBody};
 use super::options::HttpOptions;
 use super::peer::{HttpPeer, PeerSource};
@@ -38,9 +39,14 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 /// Timeout for writing the responses to stopped requests.
 const FINAL_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Maximum bytes that a connection buffers for reading or writing. Also the maximum length of the
-/// head of a request.
-const MAX_BUFFER_BYTES: usize = 64 << 10;
+/// Maximum length of the head of a request, in bytes.
+const MAX_HEAD_BYTES: usize = 64 << 10;
+
+/// Maximum bytes that a connection buffers before it reads more, or for writing. An incomplete head
+/// of this length is rejected by hyper, without a text. So are more than 100 headers, for which
+/// hyper has room on the stack. One read more can complete a head that is longer: see
+/// [`serve_request`].
+const MAX_BUFFER_BYTES: usize = MAX_HEAD_BYTES;
 
 /// Paths that are also served on connections beyond the limit.
 pub(super) const PROBE_PATHS: [&str; 2] = ["/healthz", "/readyz"];
@@ -214,16 +220,20 @@ async fn serve_connection(stream: SocketStream, source: PeerSource, network: Arc
             }
         }
     };
-    match served {
-        Ok(()) if unread.may_have_more() => {
-            tokio::select! {
-                () = lingering_close::drain(&stream, &pace) => {}
-                () = wait_for_eviction(&standing, &taken) => {}
-                () = shared.stop.cancelled() => {}
-            }
+    let has_more = match served {
+        Ok(()) => unread.may_have_more(),
+        Err(error) => {
+            tracing::debug!(peer = %source, %error, "a connection ended");
+            // The rest of a head that is too long: the response to it is written.
+            error.is_parse_too_large()
         }
-        Ok(()) => {}
-        Err(error) => tracing::debug!(peer = %source, %error, "a connection ended"),
+    };
+    if has_more {
+        tokio::select! {
+            () = lingering_close::drain(&stream, &pace) => {}
+            () = wait_for_eviction(&standing, &taken) => {}
+            () = shared.stop.cancelled() => {}
+        }
     }
 }
 
@@ -236,13 +246,17 @@ async fn wait_for_eviction(standing: &Mutex<ConnectionStanding>, taken: &Cancell
     }
 }
 
-/// Handles one request as soon as the connection has a place. Health probes need no place.
+/// Handles one request as soon as the connection has a place. Health probes need no place. A head
+/// that is too long gets none.
 async fn serve_request(
     shared: &ListenerState,
     standing: &Mutex<ConnectionStanding>,
     owner: &ConnectionOwner,
     request: Request<TrackedBody>,
 ) -> Response {
+    if headers::head_length(request.method(), request.uri(), request.headers()) > MAX_HEAD_BYTES {
+        return head_too_long();
+    }
     let seat = match &*lock_standing(standing) {
         ConnectionStanding::Place(_) => None,
         ConnectionStanding::Reserve(seat) => Some(Arc::clone(seat)),
@@ -266,6 +280,12 @@ async fn serve_request(
 // Held for a few instructions and never across an await.
 fn lock_standing(standing: &Mutex<ConnectionStanding>) -> std::sync::MutexGuard<'_, ConnectionStanding> {
     standing.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the response to a request with a head that is too long.
+fn head_too_long() -> Response {
+    let text = format!("the request line and the headers are longer than {} KiB\n", MAX_HEAD_BYTES >> 10);
+    (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, text).into_response()
 }
 
 /// Returns the response on a connection that gets no place.
