@@ -7,8 +7,9 @@ use toolbay_model::{CallError, Limit};
 pub enum LoadError {
     /// The file no longer exists.
     Gone,
-    /// The file ends in the middle of a section; it is probably being written.
-    Incomplete,
+    /// The file is empty or ends in the middle of a section; it is probably being written. The text
+    /// says which.
+    Incomplete(String),
     /// The file cannot be a plugin. The text says why, in one line.
     Refused(String),
     /// Loading failed for a reason that may pass without a change to the file. The load is retried.
@@ -20,8 +21,7 @@ impl LoadError {
     pub fn reason(&self) -> &str {
         match self {
             Self::Gone => "it no longer exists",
-            Self::Incomplete => "the file is incomplete",
-            Self::Refused(why) | Self::Transient(why) => why,
+            Self::Incomplete(why) | Self::Refused(why) | Self::Transient(why) => why,
         }
     }
 }

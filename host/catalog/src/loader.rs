@@ -556,7 +556,7 @@ impl PluginLoader {
             }
         };
         compiled.map_err(|error| match error {
-            PrepareError::Incomplete => LoadError::Incomplete,
+            PrepareError::Incomplete | PrepareError::Empty => LoadError::Incomplete(error.to_string()),
             PrepareError::Transient(_) | PrepareError::WriteFailed => LoadError::Transient(error.to_string()),
             error => LoadError::Refused(error.to_string()),
         })

@@ -9,7 +9,6 @@ use std::time::Duration;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
-use toolbay_sandbox::PrepareError;
 
 use crate::assemble::{PluginCandidate, assemble};
 use crate::catalog::CatalogPublisher;
@@ -587,10 +586,10 @@ impl PluginSlot {
         match error {
             // The next scan finds it deleted or changed.
             LoadError::Gone => return false,
-            LoadError::Incomplete => {
-                tracing::debug!(plugin = id, "incomplete; probably still being written");
+            LoadError::Incomplete(why) => {
+                tracing::debug!(plugin = id, "incomplete; probably still being written: {why}");
                 self.incomplete_since.get_or_insert_with(Instant::now);
-                self.candidate.problem = Some(PrepareError::Incomplete.to_string());
+                self.candidate.problem = Some(why);
             }
             LoadError::Refused(why) => {
                 self.incomplete_since = None;
@@ -618,7 +617,8 @@ impl PluginSlot {
     fn warn_if_still_incomplete(&mut self, id: &str) {
         if self.incomplete_since.is_some_and(|since| since.elapsed() >= INCOMPLETE_TIMEOUT) {
             self.incomplete_since = None;
-            self.log_refusal(id, &PrepareError::Incomplete.to_string());
+            let why = self.candidate.problem.clone().unwrap_or_default();
+            self.log_refusal(id, &why);
         }
     }
 

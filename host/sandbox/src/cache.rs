@@ -53,7 +53,7 @@ const TOUCH_INTERVAL: Duration = Duration::from_hours(24);
 /// The version of the code that derives descriptions and schemas from a component. Increase it with
 /// every change to the derived data, so that a newer Toolbay does not show data that an older one
 /// derived.
-const DERIVATION_VERSION: u32 = 8;
+const DERIVATION_VERSION: u32 = 9;
 
 /// The version of the entry format. Entries in another format are ignored.
 const ENTRY_VERSION: u32 = 4;

@@ -9,7 +9,7 @@ use toolbay_model::text::{clean_line, join_lines};
 use wasi_preview1_component_adapter_provider::{
     WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
 };
-use wasmparser::{ExternalKind, Parser, Payload};
+use wasmparser::{ExternalKind, Parser, Payload, TypeRef};
 use wit_component::{ComponentEncoder, DecodedWasm, StringEncoding, decode, embed_component_metadata};
 use wit_parser::{Resolve, UnresolvedPackageGroup, World, WorldId, WorldItem};
 
@@ -89,9 +89,13 @@ struct ModuleSummary {
     names: ModuleNames,
     /// True if the module imports the function that [`ABORT_MODULE`] provides.
     aborts: bool,
+    /// The names of the first functions that the module imports from WASI 0.1.
+    preview1: BTreeSet<String>,
+    /// True if one of the module's memories has 64-bit addresses.
+    has_memory64: bool,
 }
 
-/// Maximum number of imports from `env` that are inspected.
+/// Maximum number of imports from `env`, and from WASI 0.1, that are inspected.
 const MAX_ENV_IMPORTS: usize = 256;
 
 /// A component built from a file.
@@ -147,10 +151,30 @@ pub(crate) fn componentize(bytes: Vec<u8>, wit: &str) -> Result<AdaptedComponent
         .and_then(|encoder| if look.aborts { encoder.adapter(ENV_MODULE, ABORT_MODULE) } else { Ok(encoder) })
         .and_then(|mut encoder| encoder.encode());
     let why = |error| {
-        let said = format!("a core module that cannot be converted to a component: {error:#}");
-        look.names.foreign_host().unwrap_or(said)
+        let said = || format!("a core module that cannot be converted to a component: {error:#}");
+        look.names.foreign_host().or_else(|| explain_failure(&look, adapter)).unwrap_or_else(said)
     };
     Ok(AdaptedComponent { component: component.map_err(why)?, kind, remark: omission_remark(kind, &look) })
+}
+
+/// Returns why a module cannot be converted, if the encoder's own words do not tell its author what
+/// to do.
+fn explain_failure(look: &ModuleSummary, adapter: &[u8]) -> Option<String> {
+    if look.has_memory64 {
+        return Some(
+            "a core module whose memory has 64-bit addresses (memory64, wasm64), which WASI does not have; build it for \
+             wasm32-wasip2 or wasm32-wasip1"
+                .to_owned(),
+        );
+    }
+    let provided = inspect_module(adapter).ok()?.names.exports;
+    let missing = look.preview1.iter().find(|name| !provided.contains(*name))?;
+    Some(format!(
+        "a core module that imports {WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME}.{}, which is not a function of WASI 0.1, but \
+         an extension of one runtime, such as WASIX of Wasmer or the sockets of WasmEdge; build it for wasm32-wasip2, \
+         or without that function",
+        clean_line(missing, MAX_QUOTED_BYTES)
+    ))
 }
 
 /// Returns a remark on parts of a module of this kind that are not offered.
@@ -238,12 +262,23 @@ fn inspect_module(bytes: &[u8]) -> wasmparser::Result<ModuleSummary> {
                     }
                 }
             }
+            Payload::MemorySection(memories) => {
+                for memory in memories {
+                    look.has_memory64 |= memory?.memory64;
+                }
+            }
             Payload::ImportSection(imports) => {
                 for import in imports.into_imports() {
                     let import = import?;
                     if (import.module, import.name) == (ENV_MODULE, "abort") {
                         look.aborts = true;
                         continue;
+                    }
+                    if let TypeRef::Memory(memory) = import.ty {
+                        look.has_memory64 |= memory.memory64;
+                    }
+                    if import.module == WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME && look.preview1.len() < MAX_ENV_IMPORTS {
+                        look.preview1.insert(import.name.to_owned());
                     }
                     if import.module == ENV_MODULE && look.names.env.len() < MAX_ENV_IMPORTS {
                         look.names.env.insert(import.name.to_owned());
@@ -532,6 +567,19 @@ mod tests {
             ),
             (r#"(module (func (export "_initialize")))"#.to_owned(), "can be initialised (`_initialize`) and has no"),
             (import("other"), "cannot be converted"),
+            (import("wasix_32v1"), "built for WASIX"),
+            (
+                r#"(module (import "wasi_snapshot_preview1" "sock_open" (func (param i32 i32 i32) (result i32)))
+                (memory (export "memory") 1) (func (export "_start")))"#
+                    .to_owned(),
+                "imports wasi_snapshot_preview1.sock_open, which is not a function of WASI 0.1",
+            ),
+            (
+                r#"(module (import "wasi_snapshot_preview1" "fd_write" (func (param i32 i32 i32 i32) (result i32)))
+                (memory (export "memory") i64 1) (func (export "_start")))"#
+                    .to_owned(),
+                "whose memory has 64-bit addresses",
+            ),
         ];
         for (module, expected) in cases {
             let why = adapted(&module).unwrap_err();

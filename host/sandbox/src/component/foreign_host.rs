@@ -52,6 +52,11 @@ impl ModuleNames {
         if imports_any(&["wasi_unstable"]) {
             return Some("built for a version of WASI before 0.1; rebuild it with a newer toolchain".to_owned());
         }
+        if imports("wasix_") {
+            return Some(
+                "built for WASIX (Wasmer), which extends WASI 0.1; rebuild it for wasm32-wasip2 or wasm32-wasip1".to_owned(),
+            );
+        }
         if imports_any(&["gojs", "go"]) {
             return Some(
                 "built for Go's JavaScript host; rebuild it with GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared"

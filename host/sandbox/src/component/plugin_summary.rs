@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use toolbay_model::text::clean_line;
-use wasmparser::{KnownCustom, Parser, Payload};
+use wasmparser::{ExternalKind, KnownCustom, Parser, Payload};
 use wit_component::{DecodedWasm, WitPrinter, decode};
 
 use crate::component::adapter::PluginFileKind;
@@ -22,6 +22,9 @@ const DESCRIPTION_SECTION: &str = "description";
 
 /// Maximum size of a retained description, in bytes.
 const MAX_DESCRIPTION_BYTES: usize = 200;
+
+/// The name of the library that makes components of core modules, in the list of producers.
+const ENCODER_NAME: &str = "wit-component ";
 
 /// Maximum size of each name in a shortened description, in bytes.
 const MAX_NAME_BYTES: usize = 100;
@@ -56,6 +59,10 @@ impl PluginSummary {
         let mut about = Self { kind: kind.to_string(), uses, code: code as u64, ..Self::default() };
         // The file compiled, so parsing it cannot fail.
         about.read_sections(component).unwrap_or_default();
+        if kind != PluginFileKind::Component {
+            // The host has used it to make a component of the file.
+            about.made_with.retain(|tool| !tool.starts_with(ENCODER_NAME));
+        }
         about.wit = print_wit(component).filter(|wit| wit.len() <= MAX_WIT_BYTES);
         about
     }
@@ -73,10 +80,30 @@ impl PluginSummary {
     fn read_sections(&mut self, component: &[u8]) -> wasmparser::Result<()> {
         let mut made_with = BTreeSet::new();
         let mut depth = 0_usize;
+        // The core module that is being read. It contains no other one.
+        let mut module: Option<CoreModule> = None;
         for payload in Parser::new(0).parse_all(component) {
             match payload? {
-                Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
-                Payload::End(_) => depth = depth.saturating_sub(1),
+                Payload::ModuleSection { .. } => {
+                    depth += 1;
+                    module = Some(CoreModule::default());
+                }
+                Payload::ComponentSection { .. } => depth += 1,
+                Payload::ExportSection(exports) => {
+                    for export in exports {
+                        let export = export?;
+                        if let Some(module) = &mut module {
+                            module.has_memory |= export.kind == ExternalKind::Memory;
+                            module.provides_wasi |= is_preview1_function(export.name);
+                        }
+                    }
+                }
+                Payload::End(_) => {
+                    depth = depth.saturating_sub(1);
+                    if let Some(module) = module.take().filter(|module| !module.is_adapter()) {
+                        made_with.extend(module.made_with);
+                    }
+                }
                 Payload::ComponentImportSection(imports) if depth == 0 => {
                     for import in imports {
                         self.imports.push(import?.name.name.to_owned());
@@ -100,7 +127,11 @@ impl PluginSummary {
                     for field in fields {
                         for value in field?.values {
                             let value = value?;
-                            made_with.insert(format!("{} {}", value.name, value.version).trim().to_owned());
+                            let maker = format!("{} {}", value.name, value.version).trim().to_owned();
+                            match &mut module {
+                                Some(module) => module.made_with.push(maker),
+                                None => drop(made_with.insert(maker)),
+                            }
                         }
                     }
                 }
@@ -112,10 +143,74 @@ impl PluginSummary {
     }
 }
 
+/// What the sections of a core module say.
+#[derive(Default)]
+struct CoreModule {
+    /// The languages and tools that made it.
+    made_with: Vec<String>,
+    /// True if it exports a memory.
+    has_memory: bool,
+    /// True if it exports functions of WASI 0.1.
+    provides_wasi: bool,
+}
+
+impl CoreModule {
+    /// Returns whether the module is an adapter between WASI 0.1 and WASI 0.2, which works on the
+    /// memory of another module. Its makers are not those of the plugin.
+    fn is_adapter(&self) -> bool {
+        self.provides_wasi && !self.has_memory
+    }
+}
+
+/// Returns whether a function of WASI 0.1 has this name. Some names are missing: those that
+/// functions of C libraries also have.
+fn is_preview1_function(name: &str) -> bool {
+    ["fd_", "path_"].iter().any(|start| name.starts_with(start))
+        || matches!(
+            name,
+            "args_get"
+                | "args_sizes_get"
+                | "clock_res_get"
+                | "clock_time_get"
+                | "environ_get"
+                | "environ_sizes_get"
+                | "poll_oneoff"
+                | "proc_exit"
+                | "random_get"
+        )
+}
+
 fn print_wit(component: &[u8]) -> Option<String> {
     let Ok(DecodedWasm::Component(resolve, world)) = decode(component) else { return None };
     let package = resolve.worlds.get(world)?.package?;
     let mut printer = WitPrinter::default();
     printer.print(&resolve, package, &[]).ok()?;
     Some(printer.output.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::component::adapter::componentize;
+
+    #[test]
+    fn only_the_makers_of_the_file_itself_are_named() {
+        let import = r#"(import "wasi_snapshot_preview1" "proc_exit" (func (param i32)))"#;
+        let command = |producers: &str| {
+            let start = r#"(func (export "_start") (call 0 (i32.const 0)))"#;
+            let module = format!(r#"(module {import} (memory (export "memory") 1) {start} {producers})"#);
+            componentize(wat::parse_str(module).unwrap(), "").unwrap()
+        };
+        let made_with = |kind, component: &[u8]| {
+            PluginSummary::new(kind, &WasmProposals::of(component).unwrap(), component, 0).made_with
+        };
+        let zig = command(r#"(@producers (language "Zig" "") (processed-by "clang" "21.1.0"))"#);
+        assert_eq!(made_with(zig.kind, &zig.component), ["Zig", "clang 21.1.0"]);
+        let plain = command("");
+        assert!(made_with(plain.kind, &plain.component).is_empty());
+        // The same file, converted by its author: the adapter in it is no part of the plugin either.
+        let made = made_with(PluginFileKind::Component, &zig.component);
+        assert!(made.iter().any(|tool| tool.starts_with(ENCODER_NAME)), "{made:?}");
+        assert!(!made.iter().any(|tool| tool.contains("rustc")), "{made:?}");
+    }
 }

@@ -10,6 +10,12 @@ pub enum PrepareError {
     /// The file ends in the middle of a section. It is probably still being written.
     #[error("the file is incomplete: it ends in the middle of a section")]
     Incomplete,
+    /// The file has no bytes. It is probably still being written.
+    #[error("the file is empty")]
+    Empty,
+    /// The file is of another known kind. The text names it, and what to do.
+    #[error("not a WebAssembly file, but {0}")]
+    OtherFile(&'static str),
     /// The file is not WebAssembly. The text is the start of the file.
     #[error("not a WebAssembly file: it starts with {0}, not with \"\\0asm\"")]
     NotWasm(String),
