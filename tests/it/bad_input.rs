@@ -125,6 +125,18 @@ fn other_plugins_serve_and_each_refusal_is_logged() {
 }
 
 #[test]
+fn list_counts_plugins_that_lost_everything_to_others() {
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["sum"]).build());
+    for id in ["b", "c"] {
+        folder.put(&format!("{id}.wasm"), TinyComponent::new(&["sum"]).with_text(id).build());
+    }
+    let list = || ToolbayCommand::new(&folder).args(["list"]).run().stdout;
+    assert!(list().ends_with("1 tool from 1 plugin; 2 plugins offer nothing\n"), "{}", list());
+    folder.put("c.wasm", "no component");
+    assert!(list().ends_with("1 tool from 1 plugin; 1 plugin offers nothing; 1 file refused\n"), "{}", list());
+}
+
+#[test]
 fn of_two_tools_with_one_name_the_first_plugin_keeps_its_own() {
     let folder = Folder::with("b.wasm", TinyComponent::new(&["sum", "b"]).with_text("of b").build());
     let mut server = StdioServer::start(&folder);

@@ -107,7 +107,7 @@ fn a_plugin_that_hangs_is_refused_and_delays_nobody() {
     let mut server = StdioServer::start_with_config(&folder, "[describe]\nfuel = 5_000_000");
     let line = server.log.wait_for("refused");
     assert!(
-        line.contains("refused: listing its tools failed: it used all of its fuel, 5,000,000 instructions"),
+        line.contains("refused: listing what it offers failed: it used all of its fuel, 5,000,000 instructions"),
         "{line}"
     );
     server.wait_until_listed(&["b"]);

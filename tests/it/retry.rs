@@ -35,7 +35,7 @@ fn listing_tools_that_timed_out_is_retried_without_delaying_others() {
     let folder = Folder::with("slow.wasm", TinyComponent::new(&["slow"]).before_list(spin).build());
     let config = "log = \"debug\"\n[describe]\nfuel = 1_000_000_000_000\ntimeout = \"20ms\"";
     let mut server = StdioServer::start_with_config(&folder, config);
-    let why = "listing its tools failed: it did not finish within 20ms; it will be retried";
+    let why = "listing what it offers failed: it did not finish within 20ms; it will be retried";
     server.log.wait_for(&format!("WARN refused: {why}"));
     folder.put("a.wasm", TinyComponent::new(&["a"]).build());
     server.wait_until_listed(&["a"]);

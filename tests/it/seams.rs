@@ -106,7 +106,7 @@ const MAY_USE: [(&str, &[&str]); 22] = [
     ("policy", &["model"]),
     ("outgoing", &["policy"]),
     ("audit", &["model", "private"]),
-    ("console", &["model"]),
+    ("console", &["model", "socket"]),
     ("otel", &["model", "outgoing"]),
     ("recording", &["model"]),
     ("secrets", &["model", "policy"]),
@@ -114,7 +114,7 @@ const MAY_USE: [(&str, &[&str]); 22] = [
     ("sandbox", &["model", "schema", "policy", "outgoing", "private", "secrets", "state", "guest-mcp", "recording"]),
     ("catalog", &["model", "settings", "schema", "policy", "secrets", "sandbox", "confine"]),
     ("install", &["settings"]),
-    ("mcp", &["model", "private", "tls"]),
+    ("mcp", &["model", "private", "socket", "tls"]),
     (
         "toolbay",
         &[

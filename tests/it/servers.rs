@@ -132,6 +132,70 @@ fn check_says_how_a_server_is_spoken_to() {
     }
 }
 
+/// A server on standard input and output whose only response has these members.
+fn scripted(result: &Value) -> Vec<u8> {
+    let said = json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string() + "\n";
+    let bytes = |bytes: &[u8]| bytes.iter().map(|byte| format!("\\{byte:02x}")).collect::<String>();
+    let vector = [16_u32.to_le_bytes(), u32::try_from(said.len()).unwrap().to_le_bytes()].concat();
+    wat::parse_str(format!(
+        r#"(module
+            (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+            (memory (export "memory") 1)
+            (data (i32.const 0) "{}")
+            (data (i32.const 16) "{}")
+            (data (i32.const 65000) "tools/list")
+            (func (export "_start")
+                (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#,
+        bytes(&vector),
+        bytes(said.as_bytes())
+    ))
+    .unwrap()
+}
+
+/// The same, with a list of tools.
+fn scripted_tools(tools: &Value) -> Vec<u8> {
+    scripted(&json!({"supportedVersions": [MODERN], "capabilities": {"tools": {}}, "tools": tools}))
+}
+
+#[test]
+fn a_sloppy_definition_does_not_cost_a_server_its_other_tools() {
+    let tools = json!([
+        {"name": "bare", "inputSchema": {}, "annotations": {"readOnlyHint": "yes"}},
+        {"name": "a/b", "inputSchema": {"type": "object"}},
+        {"name": "list", "inputSchema": {"type": "array"}},
+    ]);
+    let folder = Folder::with("sloppy.wasm", scripted_tools(&tools));
+    let list = || ToolbayCommand::new(&folder).args(["list"]).run().stdout;
+    // Once from the server, and once from the compile cache.
+    for _ in 0..2 {
+        let listed = list();
+        assert!(listed.contains("sloppy  ready") && listed.contains("\n    bare\n"), "{listed}");
+        assert!(listed.contains("! left out: tool \"a/b\": a name must have 1 to 128 characters"), "{listed}");
+        assert!(listed.contains("! left out: tool \"list\": its input schema is invalid"), "{listed}");
+        assert!(listed.contains("1 tool from 1 plugin\n"), "{listed}");
+    }
+    let checked = ToolbayCommand::new(&folder).args(["check", "plugins/sloppy.wasm"]).run();
+    assert!(checked.code == 0 && checked.stdout.contains("left out: tool \"a/b\""), "{checked}");
+    // A setting may be a protection.
+    for grant in ["[tools.list]\napprove = \"always\"", "[tools.\"a/b\"]\nhidden = true", "offer = [\"list\"]"] {
+        folder.put("sloppy.toml", grant);
+        let listed = list();
+        assert!(listed.contains("sloppy  refused") && listed.contains("this tool is left out, because"), "{listed}");
+    }
+    // Nothing else would be left.
+    let folder = Folder::with("sloppy.wasm", scripted_tools(&json!([{"name": "a/b", "inputSchema": {}}])));
+    let listed = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
+    assert!(listed.contains("! tool \"a/b\": a name must have 1 to 128 characters"), "{listed}");
+}
+
+#[test]
+fn the_list_that_failed_is_named() {
+    let result = json!({"supportedVersions": [MODERN], "capabilities": {"prompts": {}}, "prompts": [{}]});
+    let folder = Folder::with("prompts.wasm", scripted(&result));
+    let listed = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
+    assert!(listed.contains("! listing what it offers failed: prompts/list: prompts[0]: missing field"), "{listed}");
+}
+
 /// What a client can answer.
 fn capable(server: &HttpServer, mut params: Value, capabilities: Value) -> Value {
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": capabilities});

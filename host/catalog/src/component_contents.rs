@@ -19,6 +19,12 @@ const MAX_SHOWN_URI_BYTES: usize = 200;
 /// Maximum length of a description that no client truncates, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 2_048;
 
+/// Maximum number of tools of an MCP server whose omission has a remark of its own.
+const MAX_LEFT_OUT_REMARKS: usize = 20;
+
+/// Maximum length of the name of such a tool, and of the reason, in bytes.
+const MAX_LEFT_OUT_BYTES: usize = 500;
+
 /// Maximum number of notes about one component.
 const MAX_NOTES: usize = 40;
 
@@ -35,6 +41,9 @@ pub struct ComponentContents {
     pub templates: Vec<Arc<ResourceEntry>>,
     /// True if the component completes arguments of its prompts and templates.
     pub completes: bool,
+    /// Tools of an MCP server that are not offered because their definitions are invalid, each with
+    /// the reason.
+    pub(crate) left_out: BTreeMap<String, String>,
     /// Finds the template that a URI matches.
     matcher: UriMatcher,
 }
@@ -50,18 +59,52 @@ impl ComponentContents {
         Self::build(description, false)
     }
 
-    /// Like [`ComponentContents::check`], for a description that was validated before it was
+    /// Like [`ComponentContents::validate`], but leaves out the invalid tools of an MCP server, with
+    /// a remark on each, as long as it offers something else. Nobody has written such a server for
+    /// this host, and clients of MCP are as lenient.
+    ///
+    /// # Errors
+    ///
+    /// As [`ComponentContents::validate`].
+    pub fn validate_or_leave_out(description: &mut ComponentDescription) -> Result<Self, String> {
+        let refused = match Self::validate(description.clone()) {
+            Ok(contents) => return Ok(contents),
+            Err(why) if description.manner.is_none() => return Err(why),
+            Err(why) => why,
+        };
+        let invalid = tool_definition::take_invalid(&mut description.tools);
+        let ComponentDescription { tools, prompts, resources, templates, remarks, left_out, .. } = description;
+        if invalid.is_empty()
+            || (tools.is_empty() && prompts.is_empty() && resources.is_empty() && templates.is_empty())
+        {
+            return Err(refused);
+        }
+        let more = invalid.len().saturating_sub(MAX_LEFT_OUT_REMARKS);
+        for (number, (name, why)) in invalid.into_iter().enumerate() {
+            let why = clean_line(&why, MAX_LEFT_OUT_BYTES);
+            if number < MAX_LEFT_OUT_REMARKS {
+                remarks.push(format!("left out: {why}"));
+            }
+            left_out.insert(clean_line(&name, MAX_LEFT_OUT_BYTES), why);
+        }
+        if more > 0 {
+            remarks.push(format!("left out: {} more invalid tools", format_thousands(more as u64)));
+        }
+        Self::validate(description.clone())
+    }
+
+    /// Like [`ComponentContents::validate`], for a description that was validated before it was
     /// stored. Schemas are compiled on first use.
     ///
     /// # Errors
     ///
-    /// As [`ComponentContents::check`].
+    /// As [`ComponentContents::validate`].
     pub(crate) fn from_stored(description: ComponentDescription) -> Result<Self, String> {
         Self::build(description, true)
     }
 
     fn build(description: ComponentDescription, known: bool) -> Result<Self, String> {
-        let ComponentDescription { tools, prompts, resources, templates, completes, manner: _, remarks: _ } =
+        let ComponentDescription { tools, prompts, resources, templates, completes, manner: _, remarks: _, left_out } =
             description;
         let prompts = prompts.into_iter().map(PromptEntry::new);
         let prompts = sort_by_key(prompts, |entry| &entry.prompt.name, "prompts are named")?;
@@ -75,7 +118,7 @@ impl ComponentContents {
         }
         let tools = tool_definition::validate_tools(tools, known)?;
         let matcher = UriMatcher::new(templates.iter().filter_map(|entry| entry.template.as_deref()));
-        Ok(Self { tools, prompts, resources, templates, completes, matcher })
+        Ok(Self { tools, prompts, resources, templates, completes, left_out, matcher })
     }
 
     /// Returns the access that all its views request together.
@@ -176,7 +219,7 @@ fn sort_by_key<T>(
 
 #[cfg(test)]
 mod tests {
-    use toolbay_model::PromptDefinition;
+    use toolbay_model::{GuestServerProtocol, PromptDefinition, ToolDefinition};
 
     use super::*;
     use crate::resource_entry::tests::definition;
@@ -218,6 +261,46 @@ mod tests {
         two of its resource templates are "x:{a}"
         two of its resource templates are named "a"
         "#);
+    }
+
+    #[test]
+    fn invalid_tools_of_a_server_are_left_out() {
+        let tool = |name: &str, input: &str| ToolDefinition {
+            name: name.into(),
+            input_schema: input.into(),
+            ..ToolDefinition::default()
+        };
+        let (good, bad) = (tool("good", r#"{"type":"object"}"#), tool("a/b", r#"{"type":"object"}"#));
+        let list = tool("list", r#"{"type":"array"}"#);
+        let server = |tools: &[&ToolDefinition]| ComponentDescription {
+            tools: tools.iter().map(|tool| ToolDefinition::clone(tool)).collect(),
+            manner: Some(GuestServerProtocol::default()),
+            ..ComponentDescription::default()
+        };
+        let mut description = server(&[&bad, &good, &list]);
+        let contents = ComponentContents::validate_or_leave_out(&mut description).unwrap();
+        assert_eq!(contents.tools.iter().map(|tool| tool.tool.name.as_str()).collect::<Vec<_>>(), ["good"]);
+        assert_eq!(
+            description.remarks,
+            [
+                "left out: tool \"a/b\": a name must have 1 to 128 characters of A-Z a-z 0-9 _ - .",
+                "left out: tool \"list\": its input schema is invalid: its root must have \"type\": \"object\"",
+            ]
+        );
+        assert_eq!(contents.left_out.keys().collect::<Vec<_>>(), ["a/b", "list"]);
+        // It is stored with what was left out.
+        let stored = ComponentContents::from_stored(description).unwrap();
+        assert_eq!((stored.tools.len(), stored.left_out), (1, contents.left_out));
+        // Nothing else is there, it is no server, or something else is wrong.
+        let plugin = ComponentDescription { manner: None, ..server(&[&bad, &good]) };
+        for mut refused in [server(&[&bad]), plugin, server(&[&good, &good]), server(&[&bad, &good, &good])] {
+            ComponentContents::validate_or_leave_out(&mut refused).unwrap_err();
+        }
+        let mut many = server(&[&good]);
+        many.tools.extend((0..30).map(|n| tool(&format!("{n}/"), "{}")));
+        ComponentContents::validate_or_leave_out(&mut many).unwrap();
+        assert_eq!(many.remarks.len(), MAX_LEFT_OUT_REMARKS + 1);
+        assert_eq!(many.remarks[MAX_LEFT_OUT_REMARKS], "left out: 10 more invalid tools");
     }
 
     #[test]

@@ -29,8 +29,16 @@ impl DescriptionLimits {
     ///
     /// Returns the limit that it exceeds, and the key that raises the limit.
     pub fn check(&self, description: &ComponentDescription) -> Result<(), String> {
-        let ComponentDescription { tools, prompts, resources, templates, completes: _, manner: _, remarks: _ } =
-            description;
+        let ComponentDescription {
+            tools,
+            prompts,
+            resources,
+            templates,
+            completes: _,
+            manner: _,
+            remarks: _,
+            left_out: _,
+        } = description;
         let resources = || resources.iter().chain(templates);
         for (n, most, what, key) in [
             (tools.len(), self.tools, "tools", "tools"),

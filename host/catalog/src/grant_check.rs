@@ -1,6 +1,6 @@
 //! Checks that a grant matches a component: it is for this component, and names only its tools.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use toolbay_model::Digest;
 use toolbay_settings::toml_file::nearest;
@@ -34,7 +34,8 @@ impl Grant {
         }
         let own = contents.tools.iter().map(|known| known.tool.name.clone());
         // The tool of a command is named after its plugin.
-        self.check_names(digest, &if is_command { vec![tool_name(id)] } else { own.collect() })
+        let own: Vec<String> = if is_command { vec![tool_name(id)] } else { own.collect() };
+        self.check_names(digest, &own, &contents.left_out)
     }
 
     /// Returns whether [`Grant::check_component`] has anything to compare.
@@ -42,7 +43,14 @@ impl Grant {
         self.component.is_some() || self.offer.is_some() || !self.tools.is_empty()
     }
 
-    fn check_names(&self, digest: Digest, tools: &[String]) -> Result<(), String> {
+    /// Checks the names in the grant against those of the plugin's tools, and of those that are left
+    /// out, each with the reason.
+    fn check_names(
+        &self,
+        digest: Digest,
+        tools: &[String],
+        left_out: &BTreeMap<String, String>,
+    ) -> Result<(), String> {
         if let Some(pinned) = self.component.filter(|pinned| *pinned != digest) {
             return Err(format!(
                 "component: the grant is for the file with {DIGEST_PREFIX}{pinned}, and this one has {DIGEST_PREFIX}{digest}; if you \
@@ -50,16 +58,23 @@ impl Grant {
             ));
         }
         let known: BTreeSet<&str> = tools.iter().map(String::as_str).collect();
+        let omitted = |why: &str| format!("this tool is left out, because its definition is invalid: {why}");
         let near = |name: &str| match nearest(name, &known.iter().copied().collect::<Vec<_>>()) {
             Some(near) => format!("; did you mean {near:?}?"),
             None => String::new(),
         };
         if let Some(name) = self.tools.keys().find(|name| !known.contains(name.as_str())) {
+            if let Some(why) = left_out.get(name.as_str()) {
+                return Err(format!("tools.{name}: {}", omitted(why)));
+            }
             return Err(format!("tools.{name}: the plugin has no tool with this name{}", near(name)));
         }
         for pattern in self.offer.iter().flatten() {
             if !known.iter().any(|name| pattern.matches(name)) {
                 let text = pattern.as_str();
+                if let Some((_, why)) = left_out.iter().find(|(name, _)| pattern.matches(name)) {
+                    return Err(format!("offer: {text:?}: {}", omitted(why)));
+                }
                 return Err(format!("offer: the plugin has no tool {text:?}{}", near(&text.replace('*', ""))));
             }
         }
@@ -86,7 +101,8 @@ mod tests {
     fn a_grant_names_only_what_the_plugin_has() {
         let (digest, pinned) = (Digest::new([7; 32]), "07".repeat(32));
         let tools = ["slugify".to_owned(), "read_file".to_owned()];
-        let check = |text: &str| parse(text).and_then(|grant| grant.check_names(digest, &tools));
+        let left_out = BTreeMap::from([("erase_all".to_owned(), "its input schema must be a JSON object".to_owned())]);
+        let check = |text: &str| parse(text).and_then(|grant| grant.check_names(digest, &tools, &left_out));
         for text in [
             String::new(),
             "[tools.slugify]\nhidden = true".to_owned(),
@@ -108,6 +124,10 @@ mod tests {
         ];
         let said: Vec<String> = wrong.iter().map(|text| check(text).unwrap_err()).collect();
         insta::assert_snapshot!(said.join("\n"));
+        for text in ["[tools.erase_all]\napprove = \"always\"", "offer = [\"erase_*\"]"] {
+            let why = check(text).unwrap_err();
+            assert!(why.ends_with("because its definition is invalid: its input schema must be a JSON object"), "{why}");
+        }
         let why = check(&format!("component = \"sha256:{}\"", "0A".repeat(32))).unwrap_err();
         assert!(why.contains(&"0a".repeat(32)) && why.contains(&pinned), "{why}");
     }

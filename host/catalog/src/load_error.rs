@@ -40,7 +40,7 @@ pub fn describe_load_error(error: &CallError) -> LoadError {
         CallError::Incapable(_) => "a plugin cannot ask anything while it is loaded".to_owned(),
         CallError::Cancelled => "loading was cancelled".to_owned(),
     };
-    let why = format!("listing its tools failed: {}", why.replace('\n', "; "));
+    let why = format!("listing what it offers failed: {}", why.replace('\n', "; "));
     match error {
         // On a busy machine, a guest makes less progress before the deadline. The other limits do
         // not depend on the machine.

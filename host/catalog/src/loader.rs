@@ -481,9 +481,9 @@ impl PluginLoader {
         drop(reading);
         let (mut compiled, listed) = self.cache_refusal(digest, self.describe(compiled).await)?;
         let work = move |loader: &Self| {
-            let description = compiled.description(listed);
+            let mut description = compiled.description(listed);
             loader.rules.current().description_limits.check(&description)?;
-            let contents = ComponentContents::validate(description.clone())?;
+            let contents = ComponentContents::validate_or_leave_out(&mut description)?;
             let (prepared, scratch, about) = compiled.into_parts();
             let remarks = description.remarks.clone();
             let said = about.description.clone();
@@ -573,7 +573,7 @@ impl PluginLoader {
                 None => Ok((compiled, listed)),
             }
         });
-        described.await.map_err(|error| LoadError::Transient(format!("listing its tools failed: {error}")))?
+        described.await.map_err(|error| LoadError::Transient(format!("listing what it offers failed: {error}")))?
     }
 
     /// Checks a plugin's description on a blocking thread, because schemas may be slow to compile.

@@ -59,6 +59,21 @@ pub(crate) fn validate_tools(
     Ok(tools.into_values().collect())
 }
 
+/// Takes out the tools whose definitions are invalid. Returns their names, each with the reason.
+pub(crate) fn take_invalid(definitions: &mut Vec<ToolDefinition>) -> Vec<(String, String)> {
+    let schemas = definitions.iter().flat_map(|tool| [Some(&tool.input_schema), tool.output_schema.as_ref()]);
+    let patterns = PatternBudget::for_schemas(schemas.flatten().map(String::as_str));
+    let mut invalid = Vec::new();
+    definitions.retain(|definition| match ValidDefinition::new(definition.clone(), &patterns, false) {
+        Ok(_) => true,
+        Err(why) => {
+            invalid.push((definition.name.clone(), why));
+            false
+        }
+    });
+    invalid
+}
+
 impl ValidDefinition {
     fn new(definition: ToolDefinition, patterns: &PatternBudget, known: bool) -> Result<Self, String> {
         let name = definition.name;

@@ -5,6 +5,8 @@ use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Deserialize;
 
+use crate::lenient;
+
 /// Content block of a guest, not validated yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GuestBlock {
@@ -38,8 +40,11 @@ pub struct GuestBlock {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct BlockAnnotations {
+    #[serde(deserialize_with = "lenient::readable_items")]
     audience: Vec<String>,
+    #[serde(deserialize_with = "lenient::or_none")]
     pub(crate) priority: Option<f64>,
+    #[serde(deserialize_with = "lenient::or_none")]
     pub(crate) last_modified: Option<String>,
 }
 
@@ -55,8 +60,10 @@ struct BlockFields {
     name: Option<String>,
     title: Option<String>,
     description: Option<String>,
+    #[serde(default, deserialize_with = "lenient::or_none")]
     size: Option<u64>,
     resource: Option<ResourceFields>,
+    #[serde(default, deserialize_with = "lenient::or_none")]
     annotations: Option<BlockAnnotations>,
 }
 
@@ -128,6 +135,10 @@ mod tests {
 
     use super::*;
 
+    fn named(uri: &str, name: &str) -> GuestBlock {
+        GuestBlock { uri: Some(uri.into()), name: Some(name.into()), ..GuestBlock::default() }
+    }
+
     #[test]
     fn every_kind_is_read() {
         let read = |block: serde_json::Value| GuestBlock::parse(&block.to_string()).unwrap();
@@ -146,6 +157,11 @@ mod tests {
         assert_eq!((link.uri.as_deref(), link.name.as_deref(), link.size), (Some("a:b"), Some("n"), Some(3)));
         let resource = read(json!({"type": "resource", "resource": {"uri": "a:b", "blob": "AA==", "mimeType": "x/y"}}));
         assert_eq!((resource.uri.as_deref(), resource.data), (Some("a:b"), Some(vec![0])));
+        let annotations = json!({"audience": "user", "priority": "high", "lastModified": 7});
+        let sloppy = read(
+            json!({"type": "resource_link", "uri": "a:b", "name": "n", "size": -1, "annotations": annotations}),
+        );
+        assert_eq!(sloppy, GuestBlock { kind: "resource_link".into(), ..named("a:b", "n") });
         let newer = read(json!({"type": "hologram", "text": "instead"}));
         assert_eq!((newer.kind.as_str(), newer.text.as_deref()), ("hologram", Some("instead")));
     }

@@ -11,6 +11,7 @@ mod block;
 mod conversation;
 mod event_splitter;
 mod guest_method;
+mod lenient;
 mod message;
 mod question_answers;
 mod response_reader;

@@ -1,6 +1,9 @@
 //! Descriptions and lists of guests.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolbay_model::{
@@ -11,6 +14,7 @@ use toolbay_model::{
 use crate::block::BlockAnnotations;
 use crate::conversation::{STATELESS, supports_revision};
 use crate::guest_method::GuestList;
+use crate::lenient;
 
 /// Schema keyword that requests that an argument is repeated in a header (MCP 2026-07-28).
 const HEADER_KEYWORD: &str = "x-mcp-header";
@@ -48,7 +52,7 @@ pub struct GuestPage<T> {
 #[serde(rename_all = "camelCase")]
 struct DiscoverFields {
     supported_versions: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::null_as_absent")]
     capabilities: ServerCapabilities,
 }
 
@@ -56,7 +60,7 @@ struct DiscoverFields {
 #[serde(rename_all = "camelCase")]
 struct InitializeFields {
     protocol_version: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::null_as_absent")]
     capabilities: ServerCapabilities,
 }
 
@@ -109,7 +113,13 @@ fn server_description(revision: &str, capabilities: &ServerCapabilities) -> Serv
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct PageFields {
-    #[serde(alias = "tools", alias = "prompts", alias = "resources", alias = "resourceTemplates")]
+    #[serde(
+        alias = "tools",
+        alias = "prompts",
+        alias = "resources",
+        alias = "resourceTemplates",
+        deserialize_with = "lenient::null_as_absent"
+    )]
     items: Vec<Box<RawValue>>,
     next_cursor: Option<String>,
 }
@@ -124,9 +134,10 @@ pub fn parse_tools(result: &str) -> Result<GuestPage<ToolDefinition>, String> {
         title: tool.title.or_else(|| tool.annotations.as_ref()?.title.clone()),
         name: tool.name,
         description: tool.description,
-        input_schema: tool.input_schema.get().to_owned(),
+        // The check of the definition says what is wrong with a tool that has none.
+        input_schema: tool.input_schema.map_or_else(|| "null".to_owned(), |schema| object_schema(schema.get())),
         output_schema: tool.output_schema.map(|schema| schema.get().to_owned()),
-        annotations: tool.annotations.map(|annotations| annotations.hints),
+        annotations: tool.annotations.map(ToolAnnotations::into_hints),
         icons: tool.icons,
         meta: meta_text(tool.meta.as_deref()),
     })
@@ -177,20 +188,41 @@ struct ToolFields {
     name: String,
     title: Option<String>,
     description: Option<String>,
-    input_schema: Box<RawValue>,
+    input_schema: Option<Box<RawValue>>,
     output_schema: Option<Box<RawValue>>,
+    #[serde(default, deserialize_with = "lenient::or_none")]
     annotations: Option<ToolAnnotations>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::readable_items")]
     icons: Vec<Icon>,
     #[serde(rename = "_meta")]
     meta: Option<Box<RawValue>>,
 }
 
-#[derive(Deserialize)]
+/// What a tool says of its effects. Without a hint, clients expect the worst.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct ToolAnnotations {
+    #[serde(deserialize_with = "lenient::or_none")]
     title: Option<String>,
-    #[serde(flatten)]
-    hints: Hints,
+    #[serde(deserialize_with = "lenient::or_none")]
+    read_only_hint: Option<bool>,
+    #[serde(deserialize_with = "lenient::or_none")]
+    destructive_hint: Option<bool>,
+    #[serde(deserialize_with = "lenient::or_none")]
+    idempotent_hint: Option<bool>,
+    #[serde(deserialize_with = "lenient::or_none")]
+    open_world_hint: Option<bool>,
+}
+
+impl ToolAnnotations {
+    fn into_hints(self) -> Hints {
+        Hints {
+            read_only: self.read_only_hint,
+            destructive: self.destructive_hint,
+            idempotent: self.idempotent_hint,
+            open_world: self.open_world_hint,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -198,9 +230,9 @@ struct PromptFields {
     name: String,
     title: Option<String>,
     description: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::null_as_absent")]
     arguments: Vec<ArgumentFields>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::readable_items")]
     icons: Vec<Icon>,
     #[serde(rename = "_meta")]
     meta: Option<Box<RawValue>>,
@@ -211,7 +243,7 @@ struct ArgumentFields {
     name: String,
     title: Option<String>,
     description: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::null_as_absent")]
     required: bool,
 }
 
@@ -232,9 +264,11 @@ struct ResourceEntryFields {
     title: Option<String>,
     description: Option<String>,
     mime_type: Option<String>,
+    #[serde(default, deserialize_with = "lenient::or_none")]
     size: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::or_none")]
     annotations: Option<BlockAnnotations>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::readable_items")]
     icons: Vec<Icon>,
     #[serde(rename = "_meta")]
     meta: Option<Box<RawValue>>,
@@ -275,6 +309,19 @@ fn parse_page<T: for<'a> Deserialize<'a>, U>(
 
 fn parse_result<'a, T: Deserialize<'a>>(result: &'a str) -> Result<T, String> {
     serde_json::from_str(result).map_err(|error| format!("its result: {error}"))
+}
+
+/// Returns the schema of a tool's arguments with the `type` that MCP wants, if it has none:
+/// arguments are always an object. Otherwise, the text is unchanged.
+fn object_schema(text: &str) -> String {
+    let members = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(text).ok();
+    match (members, text.trim_start().strip_prefix('{')) {
+        (Some(members), Some(rest)) if !members.contains_key("type") => {
+            let comma = if members.is_empty() { "" } else { "," };
+            format!("{{\"type\":\"object\"{comma}{rest}")
+        }
+        _ => text.to_owned(),
+    }
 }
 
 /// Returns a `_meta` object as text. The host later removes the members that plugins cannot set.
@@ -372,6 +419,44 @@ mod tests {
         assert!(parse_tools(&wrong.to_string()).unwrap_err().starts_with("tools[1]: "));
         assert!(parse_tools("{}").unwrap_err().starts_with("its result: "));
         assert!(parse_prompts(r#"{"prompts":[{}]}"#).unwrap_err().starts_with("prompts[0]: "));
+    }
+
+    #[test]
+    fn what_is_sloppy_and_costs_nothing_is_read() {
+        let annotations = json!({"title": 1, "readOnlyHint": "yes", "destructiveHint": false, "idempotentHint": null});
+        let tools = json!({"tools": [
+            {"name": "a", "inputSchema": {}, "annotations": annotations, "icons": [{"src": 1}, {"src": "data:,"}]},
+            {"name": "b", "inputSchema": {"properties": {"n": {"type": "integer"}}}, "annotations": "", "icons": null},
+            {"name": "c", "inputSchema": {"type": "array"}},
+            {"name": "d"},
+        ], "nextCursor": null});
+        let GuestPage { items, .. } = parse_tools(&tools.to_string()).unwrap();
+        let schemas: Vec<&str> = items.iter().map(|tool| tool.input_schema.as_str()).collect();
+        assert_eq!(
+            schemas,
+            [
+                r#"{"type":"object"}"#,
+                r#"{"type":"object","properties":{"n":{"type":"integer"}}}"#,
+                r#"{"type":"array"}"#,
+                "null"
+            ]
+        );
+        assert_eq!(items[0].annotations, Some(Hints { destructive: Some(false), ..Hints::default() }));
+        assert_eq!((items[0].title.as_deref(), items[0].icons.len(), items[1].annotations), (None, 1, None));
+        assert_eq!(object_schema(" { } "), "{\"type\":\"object\" } ");
+        let prompts = json!({"prompts": [
+            {"name": "p", "arguments": null, "icons": "no"},
+            {"name": "q", "arguments": [{"name": "a", "required": null}]},
+        ]});
+        let GuestPage { items, .. } = parse_prompts(&prompts.to_string()).unwrap();
+        assert!(items[0].arguments.is_empty() && !items[1].arguments[0].required);
+        let annotations = json!({"audience": null, "priority": "1"});
+        let resources = json!({"resources": [{"uri": "a:b", "name": "r", "size": -1, "annotations": annotations}]});
+        let GuestPage { items, .. } = parse_resources(&resources.to_string()).unwrap();
+        assert_eq!((items[0].size, items[0].priority, items[0].audience.len()), (None, None, 0));
+        assert!(parse_templates(r#"{"resourceTemplates":null}"#).unwrap().items.is_empty());
+        let hello = r#"{"protocolVersion":"2025-11-25","capabilities":null}"#;
+        assert!(!parse_initialize_result(hello).unwrap().has(GuestList::Tools));
     }
 
     #[test]

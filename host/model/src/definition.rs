@@ -1,5 +1,7 @@
 //! Definitions as a plugin lists them, not yet checked.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::icon::DEFINITION_OVERHEAD_BYTES;
@@ -23,6 +25,10 @@ pub struct ComponentDescription {
     pub manner: Option<GuestServerProtocol>,
     /// Warnings for the operator, such as functions that are not offered and why.
     pub remarks: Vec<String>,
+    /// The tools of an MCP server that are not offered because their definitions are invalid, each
+    /// with the reason.
+    #[serde(default)]
+    pub left_out: BTreeMap<String, String>,
 }
 
 /// One tool as the plugin defines it, not yet checked.

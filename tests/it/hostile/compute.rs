@@ -25,11 +25,11 @@ cases! {
 
     a_loop_in_list_tools: ListTools, "computes forever when it lists its tools",
         |folder| put(folder, TinyComponent::new(&["a"]).before_list(SPIN).build())
-        => refused("listing its tools failed: it used all of its fuel, 1,000,000,000 instructions");
+        => refused("listing what it offers failed: it used all of its fuel, 1,000,000,000 instructions");
 
     a_loop_in_a_start_function: Load, "computes forever in a start function",
         |folder| put(folder, TinyComponent::new(&["a"]).with_core_items(&format!("(start $s) (func $s {SPIN})")).build())
-        => refused("listing its tools failed: it used all of its fuel, 1,000,000,000 instructions");
+        => refused("listing what it offers failed: it used all of its fuel, 1,000,000,000 instructions");
 
     a_loop_with_all_fuel: Call, "computes forever, with more fuel than it can use",
         |folder| does(folder, SPIN)
@@ -59,7 +59,7 @@ cases! {
 
     recursion_in_list_tools: ListTools, "recurses forever when it lists its tools",
         |folder| put(folder, TinyComponent::new(&["a"]).with_core_items("(func $r (call $r) (call $r))").before_list("(call $r)").build())
-        => refused("listing its tools failed: it overflowed its stack of 512.0 KiB");
+        => refused("listing what it offers failed: it overflowed its stack of 512.0 KiB");
 
     a_panic: Call, "panics", |folder| put(folder, hostile()) => tool("panic", "{}")
         => fails("trap", "The tool crashed: thread '<unnamed>' (1) panicked at …:\nas asked (wasm trap: wasm \
@@ -76,7 +76,7 @@ cases! {
 
     unreachable_at_start: Load, "crashes in a start function",
         |folder| put(folder, TinyComponent::new(&["a"]).with_core_items("(start $s) (func $s unreachable)").build())
-        => refused("listing its tools failed: it crashed: wasm trap: wasm `unreachable` instruction executed");
+        => refused("listing what it offers failed: it crashed: wasm trap: wasm `unreachable` instruction executed");
 
     division_by_zero: Call, "divides by zero", |folder| does(folder, "(drop (i32.div_u (i32.const 1) (i32.const 0)))")
         => fails("trap", "The tool crashed: wasm trap: integer divide by zero.");

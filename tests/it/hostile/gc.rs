@@ -56,7 +56,7 @@ cases! {
 
     garbage_when_it_lists: ListTools, "makes garbage for ever when it lists its tools",
         |folder| put(folder, TinyComponent::new(&["a"]).with_core_items(LIST).before_list("(call $garbage)").build())
-        => refused("listing its tools failed: it used all of its fuel, 1,000,000,000 instructions");
+        => refused("listing what it offers failed: it used all of its fuel, 1,000,000,000 instructions");
 
     garbage_beside_a_full_heap: Call, "fills its heap with a list, and makes garbage for ever beside it",
         |folder| lists(folder, "", "(call $more (i32.const 1500000)) (call $garbage)")
@@ -71,7 +71,7 @@ cases! {
 
     a_list_when_it_lists: ListTools, "makes a list that grows for ever when it lists its tools",
         |folder| put(folder, TinyComponent::new(&["a"]).with_core_items(LIST).before_list("(call $more (i32.const 0))").build())
-        => refused("listing its tools failed: it needed more than 128.0 MiB of memory");
+        => refused("listing what it offers failed: it needed more than 128.0 MiB of memory");
 
     a_list_beside_a_memory: Call, "grows its memory by 100 MiB, and makes a list that grows for ever",
         |folder| lists(folder, "(memory $big 0)", "(drop (memory.grow $big (i32.const 1600))) (call $more (i32.const 0))")
@@ -195,7 +195,7 @@ cases! {
 
     an_exception_at_start: Load, "throws an exception in a start function",
         |folder| throws(folder, "(start $s) (func $s (throw $e))", "")
-        => refused("listing its tools failed: it crashed: it threw an exception that it does not catch");
+        => refused("listing what it offers failed: it crashed: it threw an exception that it does not catch");
 
     exceptions: Call, "throws exceptions and catches them for ever",
         |folder| throws(folder, "", &whatever_is_thrown("(throw $e)"))

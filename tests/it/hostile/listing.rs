@@ -105,11 +105,11 @@ cases! {
 
     a_million_tools: ListTools, "claims to have 4,294,967,295 tools",
         |folder| list(folder, 1024, u32::MAX)
-        => refused("listing its tools failed: it crashed: list pointer/length out of bounds of memory");
+        => refused("listing what it offers failed: it crashed: list pointer/length out of bounds of memory");
 
     tools_beyond_memory: ListTools, "returns a list of tools outside its memory",
         |folder| list(folder, 0x7fff_fff8, 1)
-        => refused("listing its tools failed: it crashed: list pointer/length out of bounds of memory");
+        => refused("listing what it offers failed: it crashed: list pointer/length out of bounds of memory");
 
     a_description_that_acts: ListTools, "has a description with terminal escapes and bidirectional overrides",
         |folder| described(folder, "\u{1b}[2JSafe\u{202e} tool\u{1b}]8;;http://evil\u{7}.\u{e0041}")
@@ -153,7 +153,7 @@ cases! {
              (i32.store (i32.const 88) (i32.const 1024)) (i32.store (i32.const 92) (i32.const 20000000))
              (i32.store (i32.const 16) (i32.const 64)) (i32.store (i32.const 20) (i32.const 1))
              (return (i32.const 16))").build())
-        => refused("listing its tools failed: it passed more than 16.0 MiB to the host in one call");
+        => refused("listing what it offers failed: it passed more than 16.0 MiB to the host in one call");
 
     meta_that_is_no_object: ListTools, "has a tool whose `_meta` is not an object",
         |folder| put(folder, TinyComponent::with_tools(vec![TinyTool { meta: Some("[1]".into()), ..TinyTool::new("a") }]).build())

@@ -29,7 +29,7 @@ cases! {
     growing_in_list_tools: ListTools, "grows its memory to the limit when it lists its tools, and crashes",
         |folder| put(folder, TinyComponent::new(&["a"]).with_core_items("(memory $big 1)").before_list(
             "(loop $more (br_if $more (i32.ne (memory.grow $big (i32.const 16)) (i32.const -1)))) unreachable").build())
-        => refused("listing its tools failed: it needed more than 128.0 MiB of memory");
+        => refused("listing what it offers failed: it needed more than 128.0 MiB of memory");
 
     two_memories: Call, "grows two memories by 80 MiB each, and crashes if it cannot",
         |folder| has_and_does(folder, "(memory $one 1) (memory $two 1)",
@@ -39,10 +39,10 @@ cases! {
 
     two_memories_at_once: Load, "starts with two memories of 80 MiB",
         |folder| has(folder, "(memory 1280) (memory 1280)")
-        => refused("listing its tools failed: it needed more than 128.0 MiB of memory");
+        => refused("listing what it offers failed: it needed more than 128.0 MiB of memory");
 
     a_memory_above_the_limit: Load, "starts with a memory of 200 MiB", |folder| has(folder, "(memory 3200)")
-        => refused("listing its tools failed: it needed more than 128.0 MiB of memory");
+        => refused("listing what it offers failed: it needed more than 128.0 MiB of memory");
 
     a_memory_above_the_ceiling: Load, "starts with a memory of 2 GiB", |folder| has(folder, "(memory 32768)")
         => refused("it starts with 2.0 GiB of memory, but the server's ceiling is 1.0 GiB (to allow more, raise ceilings.memory)");

@@ -52,7 +52,8 @@ const MAX_REMARKS: usize = 10;
 
 /// Returns the description with cleaned texts, and with remarks for the operator on dropped values.
 pub(crate) fn clean_description(description: ComponentDescription) -> ComponentDescription {
-    let ComponentDescription { tools, prompts, resources, templates, completes, manner, mut remarks } = description;
+    let ComponentDescription { tools, prompts, resources, templates, completes, manner, mut remarks, left_out } =
+        description;
     let mut dropped = DroppedEntries::new("tool");
     let tools = tools.into_iter().map(|tool| clean_tool(tool, &mut dropped)).collect();
     remarks.extend(dropped.into_remarks());
@@ -65,7 +66,7 @@ pub(crate) fn clean_description(description: ComponentDescription) -> ComponentD
     let mut dropped = DroppedEntries::new("resource template");
     let templates = templates.into_iter().map(|template| clean_resource(template, &mut dropped)).collect();
     remarks.extend(dropped.into_remarks());
-    ComponentDescription { tools, prompts, resources, templates, completes, manner, remarks }
+    ComponentDescription { tools, prompts, resources, templates, completes, manner, remarks, left_out }
 }
 
 /// Remarks on dropped values, for all entries of a kind.

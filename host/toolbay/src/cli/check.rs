@@ -86,16 +86,16 @@ pub(super) fn run(settings: &Settings, path: &Path, as_json: bool) -> anyhow::Re
 
 async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
     let name = printable_path(file);
-    let unusable = |why: &str| anyhow::anyhow!("{} is not a valid plugin: {}", name, clean_line(why, MAX_REASON_BYTES));
     let source = read_plugin_source(file, config.server.component.as_u64())?;
     let (size, digest) = (source.file.len() as u64, source.digest());
     let sandbox = Sandbox::new(config.sandbox()?)?;
     let rules = config.rules();
     let (memory_limit, approve) = (rules.limits.memory, rules.approve);
-    let LoadedPlugin { prepared, description, about, compile_ms } = load_plugin(&sandbox, source, rules, &name).await?;
-    let mut remarks = description.remarks.clone();
-    remarks.extend(undescribed_remark(&prepared.undocumented_tools(&description), file));
-    let contents = ComponentContents::validate(description).map_err(|why| unusable(&why))?;
+    let LoadedPlugin { prepared, description, contents, about, compile_ms } =
+        load_plugin(&sandbox, source, rules, &name).await?;
+    let undescribed = undescribed_remark(&prepared.undocumented_tools(&description), file);
+    let mut remarks = description.remarks;
+    remarks.extend(undescribed);
     remarks.extend(contents.view_remarks());
     remarks.extend(contents.compatibility_notes());
     if !prepared.has_files() {

@@ -72,6 +72,11 @@ fn snapshot_text(snapshot: &Snapshot, config: &Config) -> String {
         return out;
     }
     let serving = snapshot.plugins.values().filter(|report| offers_something(report)).count();
+    // Those whose names others have already, and those whose grants hide or do not offer anything.
+    let is_idle = |report: &&PluginReport| {
+        matches!(report.status, PluginFileStatus::Ready | PluginFileStatus::Stale) && !offers_something(report)
+    };
+    let idle = snapshot.plugins.values().filter(is_idle).count();
     let refused = snapshot.plugins.values().filter(|report| report.status == PluginFileStatus::Refused).count();
     out.push_str(&count_noun(snapshot.tools.len(), "tool"));
     for (n, noun) in [
@@ -85,6 +90,9 @@ fn snapshot_text(snapshot: &Snapshot, config: &Config) -> String {
         }
     }
     let _ = write!(out, " from {}", count_noun(serving, "plugin"));
+    if idle > 0 {
+        let _ = write!(out, "; {} {} nothing", count_noun(idle, "plugin"), if idle == 1 { "offers" } else { "offer" });
+    }
     if refused > 0 {
         let _ = write!(out, "; {} refused", count_noun(refused, "file"));
     }

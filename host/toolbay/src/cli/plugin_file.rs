@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 use bytesize::ByteSize;
-use toolbay_catalog::{LoadError, LoadPolicy, describe_load_error, read_source};
+use toolbay_catalog::{ComponentContents, LoadError, LoadPolicy, describe_load_error, read_source};
 use toolbay_model::ComponentDescription;
 use toolbay_model::text::clean_line;
 use toolbay_sandbox::{CompileSource, CompiledFile, PluginSummary, PrepareError, PreparedComponent, Sandbox};
@@ -25,6 +25,8 @@ const CODELESS_EXTENSIONS: [&str; 3] = ["prompts", "resources", "skill"];
 pub(super) struct LoadedPlugin {
     pub(super) prepared: PreparedComponent,
     pub(super) description: ComponentDescription,
+    /// What it offers: the description after validation.
+    pub(super) contents: ComponentContents,
     pub(super) about: PluginSummary,
     /// Compile time in milliseconds. `None` if the component was in the compile cache.
     pub(super) compile_ms: Option<f64>,
@@ -81,8 +83,9 @@ pub(super) async fn load_plugin(
 ) -> anyhow::Result<LoadedPlugin> {
     let unusable = |why: &str| anyhow::anyhow!("{name} is not a valid plugin: {}", clean_line(why, MAX_REASON_BYTES));
     let (size, digest) = (source.file.len() as u64, source.digest());
-    if let Some((prepared, description, about)) = sandbox.open_cached(digest) {
-        return Ok(LoadedPlugin { prepared, description, about, compile_ms: None });
+    if let Some((prepared, mut description, about)) = sandbox.open_cached(digest) {
+        let contents = ComponentContents::validate_or_leave_out(&mut description).map_err(|why| unusable(&why))?;
+        return Ok(LoadedPlugin { prepared, description, contents, about, compile_ms: None });
     }
     let LoadPolicy { description_limits: bounds, describe_limits: limits, .. } = rules;
     let began = Instant::now();
@@ -99,11 +102,13 @@ pub(super) async fn load_plugin(
     if let Some(why) = listed.refused() {
         return Err(unusable(why));
     }
-    let description = compiled.description(listed);
+    let mut description = compiled.description(listed);
     bounds.check(&description).map_err(|why| unusable(&why))?;
+    // A server trusts the descriptions in the cache.
+    let contents = ComponentContents::validate_or_leave_out(&mut description).map_err(|why| unusable(&why))?;
     let (prepared, scratch, about) = compiled.into_parts();
     sandbox.add_to_cache(digest, scratch, &prepared, description.clone(), about.clone());
-    Ok(LoadedPlugin { prepared, description, about, compile_ms: Some(compile_ms) })
+    Ok(LoadedPlugin { prepared, description, contents, about, compile_ms: Some(compile_ms) })
 }
 
 /// Compiles `read_plugin_source`, and reports progress if that takes long.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use toolbay_catalog::{ComponentContents, LoadPolicy, ValidDefinition};
+use toolbay_catalog::{LoadPolicy, ValidDefinition};
 use toolbay_model::Digest;
 use toolbay_model::text::clean_line;
 use toolbay_sandbox::{LazyComponent, Sandbox};
@@ -79,9 +79,7 @@ impl ReplayPlugins {
         let digest = source.digest();
         let loaded =
             load_plugin(&self.sandbox, source, self.rules.clone(), &name).await.map_err(|error| error.to_string())?;
-        let contents = ComponentContents::validate(loaded.description)
-            .map_err(|why| format!("{name} is not a valid plugin: {}", clean_line(&why, MAX_REASON_BYTES)))?;
-        let tools = contents.tools.into_iter().map(|tool| (tool.tool.name.clone(), tool)).collect();
+        let tools = loaded.contents.tools.into_iter().map(|tool| (tool.tool.name.clone(), tool)).collect();
         Ok(ReplayPlugin { digest, callable: loaded.prepared.into(), tools })
     }
 }
