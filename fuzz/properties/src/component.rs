@@ -107,7 +107,7 @@ impl Components {
                 }
                 // The machine is busy: listing the tools took too long.
                 Err(LoadError::Transient(why)) => assert!(is_plain_line(&why), "{why:?}"),
-                Err(LoadError::Incomplete) => {}
+                Err(LoadError::Incomplete(_)) => {}
                 Err(LoadError::Gone) => unreachable!("the file is there"),
             }
         });
