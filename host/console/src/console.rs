@@ -13,7 +13,6 @@ use axum::{Router, extract};
 use http::header::{SET_COOKIE, WWW_AUTHENTICATE};
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use maud::Markup;
-use tokio::sync::Semaphore;
 
 use crate::access::ConsoleAccess;
 use crate::activity::ServerActivity;
@@ -21,20 +20,16 @@ use crate::assets::{SCRIPT, STYLE};
 use crate::form::FieldValues;
 use crate::form_body::{read_body, read_form};
 use crate::formatting::encode_query;
-use crate::login_permits::LoginPermits;
 use crate::operations::ConsoleOperations;
 use crate::page_context::PageContext;
 use crate::pages;
 use crate::paths::{CSRF_FIELD, PATH};
 use crate::request_checks::{cookie, is_secure, may_change, may_read};
+use crate::request_permits::RequestPermits;
 use crate::responses::{page, see_other, with_security_headers};
 use crate::secret::hash_secret;
 use crate::server_data::ApprovalOutcome;
 use crate::sessions::{ConsoleSession, ConsoleSessions};
-
-/// Maximum number of concurrent requests with a session. Further requests are rejected, because a
-/// console serves few people.
-const MAX_CONCURRENT_REQUESTS: usize = 64;
 
 /// Maximum size of a login form or of another small form, in bytes.
 const MAX_SMALL_FORM_BYTES: usize = 4 << 10;
@@ -60,11 +55,11 @@ struct ConsoleState {
     /// Name of the session cookie. It differs between servers on one host, because browsers send
     /// cookies to all ports.
     cookie_name: String,
-    /// Permits for requests with a session.
-    permits: Semaphore,
-    /// Permits for requests without a session. They are separate, so that such requests cannot
-    /// block viewers with a session.
-    login_permits: LoginPermits,
+    /// Permits for requests with a session, with a limit for each viewer.
+    permits: RequestPermits,
+    /// Permits for requests without a session, with a limit for each address. They are separate, so
+    /// that such requests cannot block viewers with a session.
+    login_permits: RequestPermits,
     /// Function that returns the origin of a request.
     remote_address: RemoteAddress,
     /// Time in which the body of a request must arrive.
@@ -99,8 +94,8 @@ impl Console {
     /// Creates the console of the server behind `operations`.
     ///
     /// `name` must be unique among the servers on this host, such as the port. A session ends after
-    /// at most `max_age`. Requests without a session have a limit for each `remote_address`. The body of a
-    /// request must arrive within `body_timeout`, at most 30 seconds.
+    /// at most `life`. Each viewer, and each `origin` of requests without a session, has a limit of
+    /// concurrent requests. The body of a request must arrive within `body_time`, at most 30 seconds.
     pub fn new(
         operations: Arc<dyn ConsoleOperations>,
         watch: Arc<ServerActivity>,
@@ -111,16 +106,14 @@ impl Console {
         body_time: Duration,
     ) -> Self {
         let cookie = format!("toolbay_console_{name}");
-        let (sessions, places, door) =
-            (ConsoleSessions::new(life), Semaphore::new(MAX_CONCURRENT_REQUESTS), LoginPermits::default());
         let desk = PageContext { operations, activity: watch };
         Self(Arc::new(ConsoleState {
             context: desk,
             access,
-            sessions,
+            sessions: ConsoleSessions::new(life),
             cookie_name: cookie,
-            permits: places,
-            login_permits: door,
+            permits: RequestPermits::default(),
+            login_permits: RequestPermits::default(),
             remote_address: origin,
             body_timeout: body_time.min(MAX_BODY_TIME),
         }))
@@ -161,8 +154,9 @@ type SharedConsole = State<Arc<ConsoleState>>;
 /// Limits the number of concurrent requests.
 async fn limit_requests(State(inner): SharedConsole, request: Request, next: Next) -> Response {
     let session = cookie(request.headers(), &inner.cookie_name).and_then(|cookie| inner.session(cookie));
-    if session.is_some() {
-        let Ok(_place) = inner.permits.try_acquire() else { return busy() };
+    if let Some(session) = session {
+        // The permit is held while the body arrives, because the bodies of viewers can be large.
+        let Some(_place) = inner.permits.try_acquire(Some(session.permit_owner())) else { return busy() };
         return next.run(request).await;
     }
     // A body that is still arriving holds no permit, so a slow client does not block others.

@@ -40,6 +40,17 @@ pub(crate) struct ConsoleSession {
     pub(crate) csrf: String,
 }
 
+impl ConsoleSession {
+    /// Returns the owner of its requests in the limits: the operator token, which can have several
+    /// sessions, or the session itself if a login token opened it.
+    pub(crate) fn permit_owner(&self) -> String {
+        match self.proof {
+            AccessProof::LoginToken => self.csrf.clone(),
+            AccessProof::AdminToken(_) => self.viewer.name.clone(),
+        }
+    }
+}
+
 impl ConsoleSessions {
     /// Creates an empty set of sessions. A session ends after at most `max_age`.
     pub(crate) fn new(life: Duration) -> Self {

@@ -1,7 +1,7 @@
 use std::time::SystemTime;
 
-use axum::body::to_bytes;
-use futures_util::future::BoxFuture;
+use axum::body::{Bytes, to_bytes};
+use futures_util::future::{BoxFuture, poll_immediate};
 use http::header::{CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN};
 use serde_json::{Map, Value, json};
 use toolbay_model::{CallUsage, Digest, JsonText};
@@ -14,6 +14,7 @@ use crate::call_note::tests::note;
 use crate::call_note::{CallNote, TextExcerpt};
 use crate::denials::DenialNote;
 use crate::operations::ConsoleViewer;
+use crate::request_permits::MAX_PER_OWNER;
 use crate::server_data::{
     ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, PluginDetail, PluginRow, PluginStatus, ServerStatus,
     ToolDetail, ToolRow, ToolsPage, WaitingApproval,
@@ -451,4 +452,37 @@ async fn a_call_that_waits_is_answered_by_whoever_may_call_the_tool() {
     let form = [("csrf", hidden(&page, "csrf")), ("id", "7".to_owned()), ("answer", "approve".to_owned())];
     let form: Vec<(&str, &str)> = form.iter().map(|(name, value)| (*name, value.as_str())).collect();
     assert_eq!(site.post("/console/approval", &watcher, &form).await.status, 403);
+}
+
+#[tokio::test]
+async fn a_viewer_whose_forms_do_not_arrive_leaves_places_to_other_viewers() {
+    let mut site = Site::new("echo");
+    let (ops, again, watcher) =
+        (site.enter("secret-ops").await, site.enter("secret-ops").await, site.enter("secret-watcher").await);
+    let slow = |router: &Router, cookie: &str| {
+        let body = Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>());
+        let request = Request::builder()
+            .method("POST")
+            .uri("/console/tool")
+            .header(HOST, "127.0.0.1:8931")
+            .header(ORIGIN, "http://127.0.0.1:8931")
+            .header(COOKIE, cookie)
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        Box::pin(router.clone().call(request.body(body).unwrap()))
+    };
+    // Two sessions of one token are one viewer.
+    let mut held = Vec::new();
+    for number in 0..70 {
+        let mut sending = slow(&site.0, if number % 2 == 0 { &ops } else { &again });
+        let polled = poll_immediate(&mut sending).await;
+        match polled {
+            Some(Ok(response)) => assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE, "{number}"),
+            None => held.push(sending),
+        }
+    }
+    assert_eq!(held.len(), MAX_PER_OWNER);
+    assert_eq!(site.get("/console", &ops).await.status, 503);
+    assert_eq!(site.get("/console", &watcher).await.status, 200, "another viewer");
+    drop(held);
+    assert_eq!(site.get("/console", &again).await.status, 200);
 }
