@@ -37,6 +37,20 @@ impl PrivateFolder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.create_key(name, false)?,
             Err(error) => return Err(error),
         }
+        self.read_new_key(name)
+    }
+
+    /// Replaces the key in the file `name` by a new one. Data signed with the old key becomes invalid.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the directory cannot be read or written.
+    pub fn replace_key(&self, name: &str) -> io::Result<[u8; KEY_BYTES]> {
+        self.create_key(name, true)?;
+        self.read_new_key(name)
+    }
+
+    fn read_new_key(&self, name: &str) -> io::Result<[u8; KEY_BYTES]> {
         self.read_key(name)?.ok_or_else(|| io::Error::other("the key changes while it is being read"))
     }
 
@@ -131,6 +145,16 @@ mod tests {
             assert_ne!(key_in(dir.path()), first);
             assert_eq!(fs::symlink_metadata(dir.path().join("key")).unwrap().mode(), 0o100_600);
         }
+    }
+
+    #[test]
+    fn a_key_is_replaced_on_request() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = key_in(dir.path());
+        let second = PrivateFolder::open(dir.path(), "tests").unwrap().replace_key("key").unwrap();
+        assert_ne!(second, first);
+        assert_eq!(key_in(dir.path()), second);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing temporary is left");
     }
 
     #[test]

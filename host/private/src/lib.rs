@@ -100,6 +100,16 @@ impl PrivateFolder {
         Ok(self.open_checked(name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)?.0)
     }
 
+    /// Like [`Self::open_file`], for reading and writing. Creates a file that does not exist, with
+    /// access only for this user.
+    ///
+    /// # Errors
+    ///
+    /// See [`PrivateFolder::open_file`].
+    pub fn open_or_create(&self, name: &str) -> io::Result<fs::File> {
+        Ok(self.open_checked(name, OFlags::RDWR | OFlags::CREATE)?.0)
+    }
+
     /// Returns the names of the files in the directory.
     ///
     /// # Errors
@@ -231,7 +241,19 @@ mod tests {
         }
         for name in ["link", "fifo", "open"] {
             assert!(private.open_to_append(name).is_err(), "{name}");
+            assert!(private.open_or_create(name).is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_file_is_created_once_and_overwritten_in_place() {
+        let root = tempfile::tempdir().unwrap();
+        let private = PrivateFolder::open(root.path(), "tests").unwrap();
+        for text in ["long", "new"] {
+            private.open_or_create("file").unwrap().write_all(text.as_bytes()).unwrap();
+        }
+        assert_eq!(fs::read_to_string(root.path().join("file")).unwrap(), "newg");
+        assert_eq!(fs::metadata(root.path().join("file")).unwrap().permissions().mode() & 0o777, 0o600);
     }
 
     #[test]

@@ -6,7 +6,10 @@
 //! A state is valid for one entry of one request of one caller, for ten minutes.
 
 mod binding;
+mod record_folder;
+mod record_tally;
 mod sealing;
+mod state_identity;
 mod state_lifetime;
 #[cfg(test)]
 mod tests;
@@ -20,33 +23,27 @@ use toolbay_model::{ApprovalState, CallJournal};
 use toolbay_private::{KEY_BYTES, PrivateFolder};
 
 pub(crate) use self::binding::RequestBinding;
-use self::sealing::{StateClaim, StateSeal};
+use self::sealing::StateClaim;
+use self::state_identity::StateIdentity;
 pub(crate) use self::state_lifetime::{STATE_LIFETIME, unix_millis_now};
 use self::state_lifetime::{StateId, as_millis};
-pub(crate) use self::used_states::TicketRefused;
+pub(crate) use self::used_states::{EntryTicket, TicketRefused};
 use self::used_states::UsedStates;
 
 /// Maximum size of a state, in bytes: the largest journal that an operator can allow (1 MiB),
 /// encrypted and encoded as base64.
 pub(crate) const MAX_STATE_BYTES: usize = 2 << 20;
 
-/// Name of the file with the key.
-const KEY_FILE: &str = "key";
-
-/// Name of the file with the id of the servers that share a record, for servers that get their key
-/// from elsewhere.
-const SERVER_FILE: &str = "server";
-
 /// Seals states and unseals them, each for one entry. Cheap to clone.
 #[derive(Clone)]
 pub struct RequestStates(Arc<StatesInner>);
 
+/// Function that returns the Unix time in milliseconds.
+type Clock = Box<dyn Fn() -> u64 + Send + Sync>;
+
 struct StatesInner {
-    seal: StateSeal,
     used: UsedStates,
-    /// Identifies the servers that share the record of used states.
-    server: [u8; KEY_BYTES],
-    now: Box<dyn Fn() -> u64 + Send + Sync>,
+    now: Clock,
 }
 
 /// The contents of an unsealed state.
@@ -58,13 +55,6 @@ pub(crate) struct OpenedState {
     pub(crate) journal: CallJournal,
     /// The ticket that limits the state to one entry.
     pub(crate) ticket: EntryTicket,
-}
-
-/// The right to one entry, which a state grants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct EntryTicket {
-    id: StateId,
-    expires: u64,
 }
 
 /// The reason that a state is not accepted.
@@ -81,6 +71,8 @@ pub(crate) enum InvalidState {
     /// Another server has asked a person for an approval with it. Only that server has recorded
     /// whether it was used.
     Elsewhere,
+    /// The record of used states was lost, so nobody can tell whether it was used before.
+    Unrecorded,
     /// The plugin or its grant has changed.
     Outdated,
 }
@@ -94,6 +86,7 @@ impl InvalidState {
             Self::Foreign => "foreign",
             Self::Used => "used",
             Self::Elsewhere => "elsewhere",
+            Self::Unrecorded => "unrecorded",
             Self::Outdated => "outdated",
         }
     }
@@ -112,6 +105,7 @@ impl fmt::Display for InvalidState {
             Self::Elsewhere => {
                 "is for an approval that another server with the same key has asked for: a yes counts only on that server"
             }
+            Self::Unrecorded => "was made before the server lost its record of used states",
             Self::Outdated => "was made before the plugin or its grant changed",
         };
         write!(f, "requestState {what}. Send the request again without requestState.")
@@ -127,31 +121,30 @@ impl RequestStates {
     pub fn in_memory(key: &[u8; KEY_BYTES]) -> io::Result<Self> {
         let mut server = [0; KEY_BYTES];
         getrandom::fill(&mut server).map_err(|error| io::Error::other(error.to_string()))?;
-        Self::from_parts(key, UsedStates::default(), server)
+        let used = UsedStates::in_memory(StateIdentity::with_shared_key(key, server)?);
+        Ok(Self::from_parts(used, Box::new(unix_millis_now)))
     }
 
     /// Opens the states whose key and record of used states are in this directory. Both outlive the
-    /// server, and all servers that use the directory share them. If `load_or_create_key` is given, it replaces
-    /// the key in the directory, for servers on several machines. Each of them then has its own
-    /// record, and an approval counts only on the server that has asked for it.
+    /// server, and all servers that use the directory share them. If `key` is given, it replaces the
+    /// key in the directory, for servers on several machines. Each of them then has its own record,
+    /// and an approval counts only on the server that has asked for it.
+    ///
+    /// If the record has lost anything, no state that was issued before is accepted.
     ///
     /// # Errors
     ///
     /// The directory cannot be read or written.
     pub fn open(folder: PrivateFolder, key: Option<[u8; KEY_BYTES]>) -> io::Result<Self> {
-        const LOST: &str = "calls that wait for answers cannot be continued";
-        let (key, server) = if let Some(key) = key {
-            (key, folder.load_or_create_key(SERVER_FILE, LOST)?)
-        } else {
-            // Every server that has this key uses this directory.
-            (folder.load_or_create_key(KEY_FILE, LOST)?, [0; KEY_BYTES])
-        };
-        Self::from_parts(&key, UsedStates::in_folder(folder), server)
+        Self::open_with_clock(folder, key, Box::new(unix_millis_now))
     }
 
-    fn from_parts(key: &[u8; KEY_BYTES], used: UsedStates, server: [u8; KEY_BYTES]) -> io::Result<Self> {
-        let seal = StateSeal::new(key).ok_or_else(|| io::Error::other("the key of request states cannot be used"))?;
-        Ok(Self(Arc::new(StatesInner { seal, used, server, now: Box::new(unix_millis_now) })))
+    fn open_with_clock(folder: PrivateFolder, key: Option<[u8; KEY_BYTES]>, now: Clock) -> io::Result<Self> {
+        Ok(Self::from_parts(UsedStates::open(folder, key, now())?, now))
+    }
+
+    fn from_parts(used: UsedStates, now: Clock) -> Self {
+        Self(Arc::new(StatesInner { used, now }))
     }
 
     /// Seals the recorded state of a call, with the keys of the questions that are asked now.
@@ -168,9 +161,10 @@ impl RequestStates {
         let mut id = StateId::default();
         getrandom::fill(&mut id).map_err(|error| format!("the system provides no random bytes: {error}"))?;
         let expires = (self.0.now)() + as_millis(STATE_LIFETIME);
+        let identity = self.0.used.identity();
         // Only the server that has the record can tell whether an approval was used.
-        let server = (journal.approval != ApprovalState::Unasked).then_some(self.0.server);
-        let state = self.0.seal.seal(&StateClaim { id, expires, server, binding, asked, journal });
+        let server = (journal.approval != ApprovalState::Unasked).then_some(identity.server);
+        let state = identity.seal.seal(&StateClaim { id, expires, server, binding, asked, journal });
         let state = state.ok_or("a request state cannot be encrypted")?;
         if state.len() > MAX_STATE_BYTES {
             return Err(format!("a request state would have {} bytes, and the most is {MAX_STATE_BYTES}", state.len()));
@@ -187,33 +181,37 @@ impl RequestStates {
         if state.len() > MAX_STATE_BYTES {
             return Err(InvalidState::Tampered);
         }
+        let identity = self.0.used.identity();
         let StateClaim { id, expires, server, binding: own, asked, journal } =
-            self.0.seal.open(state).ok_or(InvalidState::Tampered)?;
+            identity.seal.open(state).ok_or(InvalidState::Tampered)?;
         if own != binding {
             return Err(InvalidState::Foreign);
         }
-        if server.is_some_and(|server| server != self.0.server) {
+        if server.is_some_and(|server| server != identity.server) {
             return Err(InvalidState::Elsewhere);
         }
         if expires <= (self.0.now)() {
             return Err(InvalidState::Expired);
         }
-        Ok(OpenedState { asked, journal, ticket: EntryTicket { id, expires } })
+        if expires.saturating_sub(as_millis(STATE_LIFETIME)) < identity.not_before {
+            return Err(InvalidState::Unrecorded);
+        }
+        Ok(OpenedState { asked, journal, ticket: EntryTicket { id, expires, epoch: identity.epoch } })
     }
 
     /// Uses the entry that a state grants to `caller`. When this returns, the use is recorded.
     ///
     /// # Errors
     ///
-    /// The entry was used before, the record is full, or the record cannot be written.
+    /// The entry was used before, the record is full or lost, or the record cannot be written.
     pub(crate) async fn redeem(&self, ticket: EntryTicket, caller: &str) -> Result<(), TicketRefused> {
         let caller = caller.to_owned();
-        self.with_used_states(move |used, now| used.redeem(ticket.id, ticket.expires, &caller, now)).await
+        self.with_used_states(move |used, now| used.redeem(ticket, &caller, now)).await
     }
 
     /// Restores an entry that was not started.
     pub(crate) async fn restore(&self, ticket: EntryTicket) {
-        if let Err(error) = self.with_used_states(move |used, now| used.restore(ticket.id, ticket.expires, now)).await {
+        if let Err(error) = self.with_used_states(move |used, now| used.restore(ticket, now)).await {
             tracing::warn!("a request state that was not used cannot be used again: {error}");
         }
     }

@@ -517,6 +517,7 @@ async fn restore_state(
         .map_err(call_response::invalid_state_error)?;
     states.redeem(opened.ticket, caller).await.map_err(|refused| match refused {
         TicketRefused::Used => call_response::invalid_state_error(InvalidState::Used),
+        TicketRefused::Lost => call_response::invalid_state_error(InvalidState::Unrecorded),
         TicketRefused::Full => Error::new(INVALID_REQUEST, format!("{refused}: try again later")),
         TicketRefused::Unwritten(_) => call_response::internal_error(&refused.to_string()),
     })?;

@@ -15,24 +15,31 @@ use toolbay_model::{ApprovalState, CallRequest, Digest, RecordedEffect};
 use super::*;
 
 /// A clock that tests set, in milliseconds.
-type Clock = Arc<AtomicU64>;
+type TestClock = Arc<AtomicU64>;
 
 const MINUTE: u64 = 60_000;
 
-fn clock() -> Clock {
+fn clock() -> TestClock {
     Arc::new(AtomicU64::new(1_000 * MINUTE))
 }
 
-fn states(folder: Option<&Path>, clock: &Clock) -> RequestStates {
-    let states = match folder {
-        Some(folder) => RequestStates::open(PrivateFolder::open(folder, "tests").unwrap(), None).unwrap(),
-        None => RequestStates::in_memory(&[7; 32]).unwrap(),
-    };
-    let Ok(mut inner) = Arc::try_unwrap(states.0) else { panic!("it is shared") };
+fn states(folder: Option<&Path>, clock: &TestClock) -> RequestStates {
+    match folder {
+        Some(folder) => stored(folder, None, clock),
+        None => RequestStates::from_parts(
+            UsedStates::in_memory(StateIdentity::with_own_key([7; KEY_BYTES]).unwrap()),
+            reader(clock),
+        ),
+    }
+}
+
+fn stored(folder: &Path, key: Option<[u8; KEY_BYTES]>, clock: &TestClock) -> RequestStates {
+    RequestStates::open_with_clock(PrivateFolder::open(folder, "tests").unwrap(), key, reader(clock)).unwrap()
+}
+
+fn reader(clock: &TestClock) -> Clock {
     let clock = Arc::clone(clock);
-    inner.now = Box::new(move || clock.load(Ordering::Relaxed));
-    inner.server = [0; KEY_BYTES];
-    RequestStates(Arc::new(inner))
+    Box::new(move || clock.load(Ordering::Relaxed))
 }
 
 fn journal() -> CallJournal {
@@ -282,7 +289,7 @@ async fn what_has_expired_leaves_memory_and_folder() {
 async fn one_caller_cannot_take_the_room_of_the_others() {
     let states = states(None, &clock());
     let expires = 1_005 * MINUTE;
-    let ticket = |n: u32| EntryTicket { id: u128::from(n).to_le_bytes(), expires };
+    let ticket = |n: u32| EntryTicket { id: u128::from(n).to_le_bytes(), expires, epoch: 0 };
     for n in 0..16_384 {
         states.redeem(ticket(n), "token:ada").await.unwrap();
     }
@@ -303,6 +310,137 @@ async fn an_entry_that_cannot_be_written_down_is_refused() {
     // A directory has the name of the file.
     fs::create_dir(dir.path().join("used-101")).unwrap();
     assert!(matches!(enter(&states, &state).await, Err(TicketRefused::Unwritten(_))));
+}
+
+fn remove_record(folder: &Path) {
+    record(folder).iter().for_each(|file| fs::remove_file(file).unwrap());
+}
+
+fn remove_tally(folder: &Path) {
+    fs::remove_file(folder.join("record")).unwrap();
+}
+
+/// Changes the id of a record.
+fn change_record(folder: &Path) {
+    for file in record(folder) {
+        let mut bytes = fs::read(&file).unwrap();
+        bytes[1] ^= 1;
+        fs::write(&file, bytes).unwrap();
+    }
+}
+
+/// What can happen to the record.
+const LOSSES: [fn(&Path); 6] = [
+    remove_record,
+    remove_tally,
+    |folder| record(folder).iter().for_each(|file| fs::write(file, "").unwrap()),
+    // One record is missing.
+    |folder| {
+        for file in record(folder) {
+            let bytes = fs::read(&file).unwrap();
+            fs::write(&file, &bytes[..bytes.len() - 17]).unwrap();
+        }
+    },
+    |folder| fs::write(folder.join("record"), "").unwrap(),
+    |folder| {
+        remove_record(folder);
+        remove_tally(folder);
+    },
+];
+
+#[tokio::test]
+async fn a_record_that_was_lost_before_a_restart_makes_every_earlier_state_void() {
+    for (which, lose) in LOSSES.into_iter().chain([change_record as fn(&Path)]).enumerate() {
+        for key in [None, Some([9; KEY_BYTES])] {
+            let (dir, clock) = (tempfile::tempdir().unwrap(), clock());
+            let first = stored(dir.path(), key, &clock);
+            let [used, other] = [seal(&first), seal(&first)];
+            let unasked = CallJournal { approval: ApprovalState::Unasked, ..journal() };
+            let open = first.seal(bound(), Vec::new(), unasked).unwrap();
+            for state in [&used, &other] {
+                enter(&first, state).await.unwrap();
+            }
+            drop(first);
+            lose(dir.path());
+            let second = stored(dir.path(), key, &clock);
+            // With its own key, the server cannot read them. With a shared key, approvals were asked
+            // for by the server that had the record, and the others are too old.
+            let expected = if key.is_none() { InvalidState::Tampered } else { InvalidState::Elsewhere };
+            for state in [&used, &other] {
+                assert_eq!(second.unseal(state, bound()).unwrap_err(), expected, "{which}");
+            }
+            let expected = if key.is_none() { InvalidState::Tampered } else { InvalidState::Unrecorded };
+            assert_eq!(second.unseal(&open, bound()).unwrap_err(), expected, "{which}");
+            // A further restart keeps this, and new states count once as before.
+            clock.fetch_add(1, Ordering::Relaxed);
+            let state = seal(&second);
+            enter(&second, &state).await.unwrap();
+            drop(second);
+            let third = stored(dir.path(), key, &clock);
+            assert!(matches!(enter(&third, &state).await, Err(TicketRefused::Used)), "{which}");
+            assert_eq!(third.unseal(&open, bound()).unwrap_err(), expected, "{which}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_is_lost_while_servers_run_makes_their_states_void() {
+    for lose in LOSSES {
+        for key in [None, Some([9; KEY_BYTES])] {
+            let (dir, clock) = (tempfile::tempdir().unwrap(), clock());
+            let [one, two] = [(); 2].map(|()| stored(dir.path(), key, &clock));
+            let [used, open, held] = [seal(&one), seal(&one), seal(&two)];
+            enter(&one, &used).await.unwrap();
+            let ticket = two.unseal(&open, bound()).unwrap().ticket;
+            lose(dir.path());
+            assert!(matches!(two.redeem(ticket, "token:ada").await, Err(TicketRefused::Lost)));
+            // A ticket of the lost record stays refused.
+            assert!(matches!(two.redeem(ticket, "token:ada").await, Err(TicketRefused::Lost)));
+            assert!(two.unseal(&used, bound()).is_err() && two.unseal(&open, bound()).is_err());
+            // The other server finds that out as soon as a state would enter there.
+            for state in [&used, &held] {
+                let Ok(opened) = one.unseal(state, bound()) else { continue };
+                assert!(matches!(one.redeem(opened.ticket, "token:ada").await, Err(TicketRefused::Lost)));
+            }
+            // Both have one record again.
+            clock.fetch_add(1, Ordering::Relaxed);
+            let state = seal(&one);
+            enter(&two, &state).await.unwrap();
+            assert!(matches!(enter(&one, &state).await, Err(TicketRefused::Used)));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_crash_before_the_record_is_counted_loses_nothing() {
+    let (dir, clock) = (tempfile::tempdir().unwrap(), clock());
+    let first = states(Some(dir.path()), &clock);
+    let [one, two, open] = [seal(&first), seal(&first), seal(&first)];
+    enter(&first, &one).await.unwrap();
+    let tally = fs::read(dir.path().join("record")).unwrap();
+    enter(&first, &two).await.unwrap();
+    drop(first);
+    fs::write(dir.path().join("record"), tally).unwrap();
+    let second = states(Some(dir.path()), &clock);
+    for state in [&one, &two] {
+        assert!(matches!(enter(&second, state).await, Err(TicketRefused::Used)));
+    }
+    enter(&second, &open).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_record_that_cannot_be_made_anew_lets_no_state_enter() {
+    let (dir, clock) = (tempfile::tempdir().unwrap(), clock());
+    let states = states(Some(dir.path()), &clock);
+    let [used, open] = [seal(&states), seal(&states)];
+    enter(&states, &used).await.unwrap();
+    remove_record(dir.path());
+    // A directory has the name of the key.
+    fs::remove_file(dir.path().join("key")).unwrap();
+    fs::create_dir(dir.path().join("key")).unwrap();
+    for _ in 0..2 {
+        assert!(matches!(enter(&states, &open).await, Err(TicketRefused::Unwritten(_))));
+    }
 }
 
 #[test]

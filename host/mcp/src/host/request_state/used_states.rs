@@ -3,18 +3,21 @@
 //!
 //! There is one file for the states that expire within the same ten minutes. It grows by a fixed
 //! number of bytes per entry and is removed as a whole. Servers that use the same directory share
-//! the files.
+//! the files. If the tally shows that a file has lost a record, the secret of the states is replaced,
+//! and no state that was issued before is accepted.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::sync::{Mutex, PoisonError};
+use std::io::{self, Read, Seek as _, SeekFrom, Write as _};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::{FlockOperation, flock};
-use toolbay_private::PrivateFolder;
+use arc_swap::ArcSwap;
+use toolbay_private::{KEY_BYTES, PrivateFolder};
 
+use super::record_folder::{LockedTally, RecordFolder};
+use super::record_tally::{PeriodTally, RecordTally};
+use super::state_identity::StateIdentity;
 use super::state_lifetime::{STATE_LIFETIME, StateId, as_millis};
 
 /// Maximum number of records of one period: 1 MiB of a file, and about as much memory. That is 109
@@ -24,9 +27,6 @@ pub(super) const MAX_PERIOD_RECORDS: usize = 1 << 16;
 /// One caller can use the total divided by this.
 const CALLER_SHARE_DIVISOR: usize = 4;
 
-/// Prefix of the name of each file. The number of its period follows.
-const FILE_PREFIX: &str = "used-";
-
 /// First byte of a record: an id was used, or restored.
 const REDEEMED_MARK: u8 = b'+';
 const RESTORED_MARK: u8 = b'-';
@@ -35,11 +35,12 @@ const RESTORED_MARK: u8 = b'-';
 const RECORD_BYTES: usize = 1 + size_of::<StateId>();
 
 /// The record of used states.
-#[derive(Default)]
 pub(super) struct UsedStates {
     /// The directory of the files; `None` keeps the record in memory only.
-    folder: Option<PrivateFolder>,
-    /// The periods by number. The lock is held while a file is locked, read and written, on a
+    folder: Option<RecordFolder>,
+    /// What states are sealed with. Replaced while `periods` is locked.
+    identity: ArcSwap<StateIdentity>,
+    /// The periods by number. The lock is held while the files are locked, read and written, on a
     /// thread that may block.
     periods: Mutex<BTreeMap<u64, ExpiryPeriod>>,
 }
@@ -50,9 +51,17 @@ struct ExpiryPeriod {
     ids: HashSet<StateId>,
     /// Number of entries that each caller used on this server.
     by: HashMap<Box<str>, usize>,
-    /// Number of records so far, of this server and of others.
-    records: usize,
-    file: Option<File>,
+    /// The records so far, of this server and of others.
+    tally: PeriodTally,
+}
+
+/// The right to one entry, which a state grants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EntryTicket {
+    pub(super) id: StateId,
+    pub(super) expires: u64,
+    /// The identity with which the state was unsealed.
+    pub(super) epoch: u64,
 }
 
 /// The reason that an entry cannot be used.
@@ -62,6 +71,8 @@ pub(crate) enum TicketRefused {
     Used,
     /// The record has no capacity for another entry.
     Full,
+    /// The record was lost, so nobody can tell whether the entry was used before.
+    Lost,
     /// The record cannot be written.
     Unwritten(io::Error),
 }
@@ -71,6 +82,7 @@ impl fmt::Display for TicketRefused {
         match self {
             Self::Used => f.write_str("it was used before"),
             Self::Full => f.write_str("too many request states were used within 10 minutes"),
+            Self::Lost => f.write_str("the record of used request states was lost"),
             Self::Unwritten(error) => write!(f, "the record of used request states cannot be written: {error}"),
         }
     }
@@ -83,9 +95,37 @@ impl From<io::Error> for TicketRefused {
 }
 
 impl UsedStates {
-    /// Creates a record that is stored in this directory.
-    pub(super) fn in_folder(folder: PrivateFolder) -> Self {
-        Self { folder: Some(folder), ..Self::default() }
+    /// Creates a record in memory for the states of this identity.
+    pub(super) fn in_memory(identity: StateIdentity) -> Self {
+        Self { folder: None, identity: ArcSwap::from_pointee(identity), periods: Mutex::default() }
+    }
+
+    /// Opens the record in this directory and the identity that belongs to it. If the record has lost
+    /// anything, the identity is a new one.
+    pub(super) fn open(folder: PrivateFolder, shared_key: Option<[u8; KEY_BYTES]>, now: u64) -> io::Result<Self> {
+        let folder = RecordFolder::new(folder, shared_key);
+        let locked = folder.lock()?;
+        let is_new = !folder.has_secret()?;
+        let mut identity = folder.load_identity()?;
+        let mut periods = BTreeMap::new();
+        if is_new {
+            // States of an earlier secret are not accepted anyway.
+            locked.write(&RecordTally::default(), &identity)?;
+        } else if let Some(tally) = locked.read(&identity)?
+            && let Some(read) = read_periods(&folder, &tally, period_number(now))?
+        {
+            identity.not_before = tally.not_before;
+            periods = read;
+        } else {
+            identity = folder.renew(&locked, now)?;
+        }
+        let (identity, periods) = (ArcSwap::from_pointee(identity), Mutex::new(periods));
+        Ok(Self { folder: Some(folder), identity, periods })
+    }
+
+    /// Returns what states are sealed and checked with now.
+    pub(super) fn identity(&self) -> Arc<StateIdentity> {
+        self.identity.load_full()
     }
 
     /// Returns whether its methods do file I/O.
@@ -94,17 +134,17 @@ impl UsedStates {
     }
 
     /// Uses the entry of a state for `caller`, and records it.
-    pub(super) fn redeem(&self, id: StateId, expires: u64, caller: &str, now: u64) -> Result<(), TicketRefused> {
-        self.with_period(expires, now, |period| {
-            if period.ids.contains(&id) {
+    pub(super) fn redeem(&self, ticket: EntryTicket, caller: &str, now: u64) -> Result<(), TicketRefused> {
+        self.with_period(ticket, now, |period, file| {
+            if period.ids.contains(&ticket.id) {
                 return Err(TicketRefused::Used);
             }
-            if period.records >= MAX_PERIOD_RECORDS
+            if period.tally.records >= MAX_PERIOD_RECORDS
                 || period.by.get(caller).is_some_and(|taken| *taken >= MAX_PERIOD_RECORDS / CALLER_SHARE_DIVISOR)
             {
                 return Err(TicketRefused::Full);
             }
-            period.append_record(REDEEMED_MARK, id)?;
+            period.append_record(file, REDEEMED_MARK, ticket.id)?;
             *period.by.entry(caller.into()).or_default() += 1;
             Ok(())
         })
@@ -112,63 +152,114 @@ impl UsedStates {
 
     /// Restores an entry that was not started. It still counts for its caller, because it has a
     /// record.
-    pub(super) fn restore(&self, id: StateId, expires: u64, now: u64) -> Result<(), TicketRefused> {
-        self.with_period(expires, now, |period| {
-            if period.records < MAX_PERIOD_RECORDS { period.append_record(RESTORED_MARK, id) } else { Ok(()) }
+    pub(super) fn restore(&self, ticket: EntryTicket, now: u64) -> Result<(), TicketRefused> {
+        self.with_period(ticket, now, |period, file| {
+            if period.tally.records < MAX_PERIOD_RECORDS {
+                period.append_record(file, RESTORED_MARK, ticket.id)
+            } else {
+                Ok(())
+            }
         })
     }
 
-    /// Runs `work` on the period of a state, under the lock that excludes other servers.
-    fn with_period<T>(
+    /// Runs `work` on the period of a state and its file, under the lock that excludes other servers.
+    fn with_period(
         &self,
-        expires: u64,
+        ticket: EntryTicket,
         now: u64,
-        work: impl FnOnce(&mut ExpiryPeriod) -> Result<T, TicketRefused>,
-    ) -> Result<T, TicketRefused> {
-        let (number, current) = (expires / as_millis(STATE_LIFETIME), now / as_millis(STATE_LIFETIME));
+        work: impl FnOnce(&mut ExpiryPeriod, Option<&mut File>) -> Result<(), TicketRefused>,
+    ) -> Result<(), TicketRefused> {
+        let (number, current) = (period_number(ticket.expires), period_number(now));
         let mut periods = self.periods.lock().unwrap_or_else(PoisonError::into_inner);
+        let identity = self.identity.load_full();
+        if ticket.epoch != identity.epoch {
+            return Err(TicketRefused::Lost);
+        }
         if periods.first_key_value().is_some_and(|(first, _)| *first < current) {
             *periods = periods.split_off(&current);
         }
-        let period = match periods.entry(number) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => {
-                let file = self.folder.as_ref().map(|folder| {
-                    remove_expired_files(folder, current);
-                    folder.open_to_append(&format!("{FILE_PREFIX}{number}"))
-                });
-                new.insert(ExpiryPeriod { file: file.transpose()?, ..ExpiryPeriod::default() })
-            }
+        let Some(folder) = &self.folder else { return work(periods.entry(number).or_default(), None) };
+        let locked = folder.lock()?;
+        let Some(mut tally) = locked.read(&identity)? else {
+            return self.replace_identity(folder, &locked, &identity, &mut periods, now);
         };
-        let lock = period.file.as_ref().map(FileLock::acquire).transpose()?;
-        period.read_new_records()?;
-        let done = work(period);
-        drop(lock);
+        if !periods.contains_key(&number) {
+            folder.remove_expired(current);
+        }
+        let expected = tally.periods.get(&number).copied().unwrap_or_default();
+        let mut file = folder.open_period(number)?;
+        let period = periods.entry(number).or_default();
+        if !period.read_new_records(&mut file, expected)? {
+            return self.replace_identity(folder, &locked, &identity, &mut periods, now);
+        }
+        let done = work(period, Some(&mut file));
+        if period.tally != expected {
+            tally.periods = tally.periods.split_off(&current);
+            tally.periods.insert(number, period.tally);
+            locked.write(&tally, &identity)?;
+        }
         done
+    }
+
+    /// Takes over the identity of another server that has found the record lost, or creates a new
+    /// one. Until this succeeds, the files refuse every state.
+    fn replace_identity(
+        &self,
+        folder: &RecordFolder,
+        locked: &LockedTally,
+        before: &StateIdentity,
+        periods: &mut BTreeMap<u64, ExpiryPeriod>,
+        now: u64,
+    ) -> Result<(), TicketRefused> {
+        let stored = folder.load_identity()?;
+        let mut identity = match locked.read(&stored)? {
+            Some(tally) if stored.secret != before.secret => {
+                StateIdentity { not_before: tally.not_before, ..stored }
+            }
+            _ => folder.renew(locked, now)?,
+        };
+        identity.epoch = before.epoch + 1;
+        periods.clear();
+        self.identity.store(Arc::new(identity));
+        Err(TicketRefused::Lost)
     }
 }
 
-/// Removes the files of expired periods.
-fn remove_expired_files(folder: &PrivateFolder, current: u64) {
-    let names = folder.file_names().unwrap_or_default();
-    let over =
-        |name: &String| name.strip_prefix(FILE_PREFIX).and_then(|n| n.parse().ok()).is_some_and(|n: u64| n < current);
-    for name in names.iter().filter(|name| over(name)) {
-        // Another server may have removed it already.
-        folder.remove(name).ok();
+/// Reads the periods that are not over; `None` if one of them has lost a record.
+fn read_periods(
+    folder: &RecordFolder,
+    tally: &RecordTally,
+    current: u64,
+) -> io::Result<Option<BTreeMap<u64, ExpiryPeriod>>> {
+    let mut periods = BTreeMap::new();
+    for (number, expected) in tally.periods.range(current..) {
+        let mut period = ExpiryPeriod::default();
+        if !period.read_new_records(&mut folder.open_period(*number)?, *expected)? {
+            return Ok(None);
+        }
+        periods.insert(*number, period);
     }
+    Ok(Some(periods))
+}
+
+/// Returns the number of the period of this time, in milliseconds of Unix time.
+fn period_number(time: u64) -> u64 {
+    time / as_millis(STATE_LIFETIME)
 }
 
 impl ExpiryPeriod {
     /// Reads the records that other servers, or this one before a restart, have added since the
-    /// last call.
-    fn read_new_records(&mut self) -> io::Result<()> {
-        let Some(file) = &mut self.file else { return Ok(()) };
-        file.seek(SeekFrom::Start((self.records * RECORD_BYTES) as u64))?;
+    /// last call. Returns whether the file has the records that are known and those that the tally
+    /// expects.
+    fn read_new_records(&mut self, file: &mut File, expected: PeriodTally) -> io::Result<bool> {
+        let known = self.tally.records.max(expected.records);
+        if file.metadata()?.len() < (known * RECORD_BYTES) as u64 {
+            return Ok(false);
+        }
+        file.seek(SeekFrom::Start((self.tally.records * RECORD_BYTES) as u64))?;
         let mut new = Vec::new();
-        (&*file)
-            .take(((MAX_PERIOD_RECORDS - self.records.min(MAX_PERIOD_RECORDS)) * RECORD_BYTES) as u64)
-            .read_to_end(&mut new)?;
+        let most = (MAX_PERIOD_RECORDS - self.tally.records.min(MAX_PERIOD_RECORDS)) * RECORD_BYTES;
+        Read::by_ref(file).take(most as u64).read_to_end(&mut new)?;
         let torn = new.len() % RECORD_BYTES;
         if torn > 0 {
             // The machine stopped during this write. The torn record, filled up with zeros, is not
@@ -177,49 +268,36 @@ impl ExpiryPeriod {
             file.write_all(&filling)?;
             new.extend(filling);
         }
+        // Records that no tally expects follow a crash. They count.
+        let is_expected = |own: PeriodTally| own.records != expected.records || own == expected;
+        let mut intact = is_expected(self.tally);
         for record in new.as_chunks::<RECORD_BYTES>().0 {
-            let [kind, id @ ..] = *record;
-            self.apply_record(kind, id);
+            self.apply_record(record);
+            intact &= is_expected(self.tally);
         }
-        Ok(())
+        Ok(intact)
     }
 
-    fn append_record(&mut self, kind: u8, id: StateId) -> Result<(), TicketRefused> {
-        if let Some(file) = &mut self.file {
-            let mut record = [kind; RECORD_BYTES];
-            if let Some(place) = record.last_chunk_mut() {
-                *place = id;
-            }
+    fn append_record(&mut self, file: Option<&mut File>, kind: u8, id: StateId) -> Result<(), TicketRefused> {
+        let mut record = [kind; RECORD_BYTES];
+        if let Some(place) = record.last_chunk_mut() {
+            *place = id;
+        }
+        if let Some(file) = file {
             file.write_all(&record)?;
             file.sync_data()?;
         }
-        self.apply_record(kind, id);
+        self.apply_record(&record);
         Ok(())
     }
 
-    fn apply_record(&mut self, kind: u8, id: StateId) {
-        self.records += 1;
+    fn apply_record(&mut self, record: &[u8; RECORD_BYTES]) {
+        self.tally.add(record);
+        let [kind, id @ ..] = *record;
         match kind {
             REDEEMED_MARK => drop(self.ids.insert(id)),
             RESTORED_MARK => drop(self.ids.remove(&id)),
             _ => {}
         }
-    }
-}
-
-/// An exclusive lock on a file that several servers use.
-struct FileLock(File);
-
-impl FileLock {
-    fn acquire(file: &File) -> io::Result<Self> {
-        let file = file.try_clone()?;
-        flock(&file, FlockOperation::LockExclusive)?;
-        Ok(Self(file))
-    }
-}
-
-impl Drop for FileLock {
-    fn drop(&mut self) {
-        flock(&self.0, FlockOperation::Unlock).ok();
     }
 }
