@@ -24,6 +24,7 @@ use crate::operations::ConsoleOperations;
 use crate::page_context::PageContext;
 use crate::pages;
 use crate::paths::{CSRF_FIELD, PATH};
+use crate::rejection_log::RejectionLog;
 use crate::request_checks::{cookie, is_secure, may_change, may_read};
 use crate::request_permits::RequestPermits;
 use crate::responses::{page, see_other, with_security_headers};
@@ -60,6 +61,8 @@ struct ConsoleState {
     /// Permits for requests without a session, with a limit for each address. They are separate, so
     /// that such requests cannot block viewers with a session.
     login_permits: RequestPermits,
+    /// The rejected forms, for the log.
+    rejections: Arc<RejectionLog>,
     /// Function that returns the origin of a request.
     remote_address: RemoteAddress,
     /// Time in which the body of a request must arrive.
@@ -114,6 +117,7 @@ impl Console {
             cookie_name: cookie,
             permits: RequestPermits::default(),
             login_permits: RequestPermits::default(),
+            rejections: Arc::default(),
             remote_address: origin,
             body_timeout: body_time.min(MAX_BODY_TIME),
         }))
@@ -206,7 +210,7 @@ async fn check_state_change(
 ) -> Result<(ConsoleSession, FieldValues), Response> {
     let (head, body) = request.into_parts();
     if !may_change(&head.headers) {
-        tracing::warn!("console: a form of another page was rejected");
+        inner.rejections.warn((inner.remote_address)(&head.extensions), "a form of another page");
         return Err(rejection_page(StatusCode::FORBIDDEN, "This form was not sent by a page of the console."));
     }
     let session = cookie(&head.headers, &inner.cookie_name).and_then(|cookie| inner.session(cookie));
@@ -217,7 +221,7 @@ async fn check_state_change(
         cookie(&head.headers, &inner.cookie_name).and_then(|cookie| inner.session(cookie)).ok_or_else(session_ended)?;
     let token = form.remove(CSRF_FIELD).unwrap_or_default();
     if hash_secret(&token) != hash_secret(&session.csrf) {
-        tracing::warn!(viewer = session.viewer.name, "console: a form without the token of its session was rejected");
+        inner.rejections.warn(Some(session.viewer.name), "a form without the token of its session");
         return Err(rejection_page(
             StatusCode::FORBIDDEN,
             "This form does not belong to your session. Load its page again.",
@@ -249,7 +253,7 @@ async fn login(State(inner): SharedConsole, headers: HeaderMap) -> Response {
 async fn log_in(State(inner): SharedConsole, request: Request) -> Response {
     let (head, body) = request.into_parts();
     if !may_change(&head.headers) {
-        tracing::warn!("console: a login of another page was rejected");
+        inner.rejections.warn((inner.remote_address)(&head.extensions), "a login of another page");
         return rejection_page(StatusCode::FORBIDDEN, "This form was not sent by a page of the console.");
     }
     let form = match read_or_reject(&head.headers, body, MAX_SMALL_FORM_BYTES, inner.body_timeout).await {
@@ -258,7 +262,7 @@ async fn log_in(State(inner): SharedConsole, request: Request) -> Response {
     };
     let token = form.get("token").map(|token| token.trim()).unwrap_or_default();
     let Some((viewer, proof)) = inner.access.authenticate(token) else {
-        tracing::warn!("console: a login with a wrong or used token was rejected");
+        inner.rejections.warn((inner.remote_address)(&head.extensions), "a login with a wrong or used token");
         let why = "This token opens nothing: it is wrong, or was used before.";
         let mut response = page(StatusCode::UNAUTHORIZED, pages::login(inner.access.token_advice(), Some(why)));
         response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Toolbay-Console"));

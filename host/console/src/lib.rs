@@ -31,6 +31,7 @@ mod operations;
 mod page_context;
 mod pages;
 mod paths;
+mod rejection_log;
 mod request_checks;
 mod request_permits;
 mod responses;

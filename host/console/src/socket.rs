@@ -8,8 +8,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::Request;
-use axum::middleware::{Next, from_fn};
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use http::header::HOST;
 use http::uri::Authority;
@@ -24,6 +24,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::access::ConsoleAccess;
+use crate::rejection_log::RejectionLog;
 use crate::responses::with_security_headers;
 use crate::socket_protocol::{SocketRequest, is_own_process};
 
@@ -63,6 +64,8 @@ struct SocketState<F> {
     about: String,
     console: LazyLock<Option<OpenedConsole>, F>,
     browser_permits: Semaphore,
+    /// The rejected requests, for the log.
+    rejections: Arc<RejectionLog>,
 }
 
 /// Serves the console on `listener` until the future is dropped. `about` describes what the server
@@ -76,6 +79,7 @@ where
         about,
         console: LazyLock::new(open),
         browser_permits: Semaphore::new(MAX_BROWSER_CONNECTIONS),
+        rejections: Arc::default(),
     });
     let mut connections = JoinSet::new();
     loop {
@@ -113,7 +117,7 @@ where
         Some(SocketRequest::Pages) => {
             let Ok(_place) = shared.browser_permits.try_acquire() else { return };
             let Some(opened) = &*shared.console else { return };
-            serve_pages(stream, opened.router.clone()).await;
+            serve_pages(stream, opened.router.clone(), Arc::clone(&shared.rejections)).await;
         }
         None => {}
     }
@@ -125,8 +129,8 @@ async fn send_line(stream: &mut UnixStream, line: &str) {
 }
 
 /// Serves HTTP requests.
-async fn serve_pages(stream: UnixStream, router: Router) {
-    let router = router.layer(from_fn(reject_foreign_hosts));
+async fn serve_pages(stream: UnixStream, router: Router, rejections: Arc<RejectionLog>) {
+    let router = router.layer(from_fn_with_state(rejections, reject_foreign_hosts));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(REQUEST_TIMEOUT).max_buf_size(BUFFER_BYTES);
     let mut serving = pin!(http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
@@ -139,11 +143,15 @@ async fn serve_pages(stream: UnixStream, router: Router) {
 
 /// Rejects requests for other hosts, which can come from a web page whose host name resolves to
 /// this machine.
-async fn reject_foreign_hosts(request: Request, next: Next) -> Response {
+async fn reject_foreign_hosts(
+    State(rejections): State<Arc<RejectionLog>>,
+    request: Request,
+    next: Next,
+) -> Response {
     if is_local_request(request.uri(), request.headers()) {
         return next.run(request).await;
     }
-    tracing::warn!("console: a request for another host was rejected");
+    rejections.warn(None, "a request for another host");
     with_security_headers((StatusCode::FORBIDDEN, "the console is served to this machine alone\n").into_response())
 }
 

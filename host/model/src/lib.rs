@@ -29,6 +29,7 @@ mod oversize_policy;
 mod prompt;
 mod question;
 mod rate_limit;
+mod rejected_requests;
 mod rejection;
 mod request;
 mod resource;
@@ -70,6 +71,7 @@ pub use self::question::{
     CallJournal, Question, QuestionKind, QuestionKindSet, QuestionRound, QuestionSubject, RecordedEffect,
 };
 pub use self::rate_limit::{RateLimit, ToolRateLimit};
+pub use self::rejected_requests::{RejectedCount, RejectedRequests};
 pub use self::rejection::{CallRejection, CapacityLimit, RejectionReason};
 pub use self::request::{CallReply, CallRequest, TargetKind};
 pub use self::resource::{ListedResource, ResourceDefinition, ResourceItem};

@@ -198,6 +198,19 @@ fn requests_of_others_come_to_nothing() {
 }
 
 #[test]
+fn rejected_logins_have_few_lines_in_the_log() {
+    let site = Site::open(HttpServer::start_with_config(&folder(), RATES).wait_until_ready());
+    for _ in 0..200 {
+        assert_eq!(enter(&site.server, "wrong").status, 401);
+    }
+    site.server.log.wait_for("a login with a wrong or used token (");
+    let page = site.page("/log");
+    assert!(page.contains("console: opened"), "{page}");
+    let log = site.server.log.text();
+    assert!(log.lines().filter(|line| line.contains("rejected")).count() < 15, "{log}");
+}
+
+#[test]
 fn nothing_is_shown_without_a_session() {
     let server = HttpServer::start_with_config(&folder(), RATES).wait_until_ready();
     for path in PAGES {

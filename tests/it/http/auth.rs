@@ -6,7 +6,7 @@ use jsonwebtoken::jwk::{Jwk, JwkSet};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, get_current_timestamp};
 use serde_json::{Value, json};
 
-use crate::support::{Folder, HttpResponse, HttpServer, TinyComponent, ToolbayCommand, initialize};
+use crate::support::{DEADLINE, Folder, HttpResponse, HttpServer, TinyComponent, ToolbayCommand, initialize};
 
 /// Keys for P-256, of nobody.
 pub(crate) const KEY: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgHm6kX/fmM+/SbGElAswma9bGdeabeRCnV4Y3roCEhv6hRANCAARGwXQ7MruX77NPMJAAiKvru/gbSGPrfAgd3oSrdJqO4QiROosuTP6GDAsCgczI3T0fGt1eXcJOf4KcMZEmqRgu";
@@ -108,6 +108,30 @@ fn without_a_valid_token_nothing_is_revealed() {
     assert_eq!(server.get("/healthz", &[]).status, 200);
     assert_eq!(server.get("/.well-known/oauth-protected-resource", &[]).status, 404);
     assert!(!server.log.text().contains("in-the-address"), "a token in the log");
+}
+
+#[test]
+fn rejected_requests_have_few_lines_in_the_log() {
+    let (_, config) = token("full", "");
+    let server = HttpServer::start_with_config(&plugins(), &config).wait_until_ready();
+    let list = |headers: &[(&str, &str)]| server.post_stateless("tools/list", json!({}), headers).status;
+    for number in 0..200 {
+        let (name, other) = (format!("https://{number}.example"), format!("{number}.example"));
+        assert_eq!(list(&[]), 401);
+        assert_eq!(list(&[("Authorization", &bearer(&name))]), 401);
+        assert_eq!(list(&[("Origin", &name)]), 403);
+        assert_eq!(server.get("/mcp", &[("Host", &other)]).status, 403);
+        assert_eq!(server.get("/metrics", &[]).status, 401);
+    }
+    for reason in ["a bearer token is required (", "it is unknown (", "an Origin that is not", "a Host that is not"] {
+        let counts = |line: &str| line.contains(" rejected within ") && line.contains(reason);
+        server.log.wait_for_matching(1, DEADLINE, counts).unwrap();
+    }
+    let log = server.log.text();
+    assert!(log.contains("request rejected: the Origin \"https://0.example\" is not allowed"), "{log}");
+    assert!(!log.contains("https://1.example"), "{log}");
+    let lines = log.lines().filter(|line| line.contains("rejected")).count();
+    assert!(lines < 25, "{log}");
 }
 
 #[test]

@@ -30,6 +30,7 @@ mod origin_check;
 mod peer;
 mod post_response;
 mod reauthorization;
+mod rejection_log;
 mod response_body;
 mod response_stream;
 mod response_streams;
@@ -77,6 +78,7 @@ use self::origin_check::OriginGuard;
 use self::peer::HttpPeer;
 pub use self::peer::network_of;
 use self::post_response::JSON_CONTENT_TYPE;
+use self::rejection_log::RejectionLog;
 use self::sessions::SessionTable;
 pub use self::sockets::SocketListener;
 use self::sse_streams::SseStreams;
@@ -123,6 +125,7 @@ pub async fn serve(
         connections: SharedQuota::new(options.connections, options.address_connections),
         scrapes: MetricsCache::default(),
         streams: SseStreams::default(),
+        rejections: Arc::<RejectionLog>::default(),
         life: life.clone(),
         address: address.clone(),
         host: Arc::clone(&host),
@@ -150,6 +153,7 @@ pub async fn serve(
     let places = ConnectionPlaces::new(Arc::clone(&app.connections), &address);
     let result = listener::serve(listener, router(&app), places, &app.options, &life, host.options().grace).await;
     life.ended.cancel();
+    app.rejections.write_counts(true);
     result.context("failed to accept connections")
 }
 
@@ -209,8 +213,11 @@ fn router(app: &Arc<HttpState>) -> Router {
 async fn check_origin(State(app): State<Arc<HttpState>>, request: Request, next: Next) -> Response {
     match app.guard.load().check(request.uri(), request.headers()) {
         Ok(()) => with_wrong_method_text(next.run(request).await),
-        Err((status, why)) => {
-            tracing::warn!("request rejected: {why}");
+        Err((status, why, reason)) => {
+            let network = network_of(request.extensions()).unwrap_or_default();
+            if app.rejections.needs_line(&network, reason) {
+                tracing::warn!(peer = network, "request rejected: {why}");
+            }
             (status, why).into_response()
         }
     }
@@ -235,7 +242,9 @@ async fn authenticate(
             response_body::hold_until_sent(next.run(request).await, place, &peer.half_closed)
         }
         Err(denied) => {
-            tracing::info!(peer = %peer.source, "request rejected: {denied}");
+            if app.rejections.needs_line(&peer.source.network(), denied.reason()) {
+                tracing::info!(peer = %peer.source, "request rejected: {denied}");
+            }
             app.gate.challenge(&denied)
         }
     }

@@ -77,8 +77,8 @@ impl RecordFolder {
             "a new key replaces the old one"
         };
         tracing::warn!(
-            "the record of used request states in {} is missing, shorter than it was, or damaged: so that no answer counts \
-             twice, {cure}, and {REPLACED}",
+            "the record of used request states in {} is missing, shorter than it was, or damaged: so that no answer \
+             counts twice, {cure}, and {REPLACED}",
             self.folder.path.display()
         );
         let identity = self.identity(self.folder.replace_key(self.secret_file())?)?;

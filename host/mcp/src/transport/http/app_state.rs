@@ -18,6 +18,7 @@ use super::metrics_cache::MetricsCache;
 use super::options::{AuthSettings, HttpOptions};
 use super::origin_check::OriginGuard;
 use super::post_response;
+use super::rejection_log::RejectionLog;
 use super::sessions::SessionTable;
 use super::sse_streams::SseStreams;
 use crate::exchange::quota::{QuotaPortion, SharedQuota};
@@ -47,6 +48,8 @@ pub(super) struct HttpState {
     pub(super) connections: Arc<SharedQuota>,
     /// The metrics that operators read.
     pub(super) scrapes: MetricsCache,
+    /// The rejected requests, for the log.
+    pub(super) rejections: Arc<RejectionLog>,
     /// The lifetime of the server. No session outlives it.
     pub(super) life: SessionLife,
 }

@@ -200,7 +200,9 @@ async fn handle_request(
     request: Request<'_>,
 ) -> AcceptedRequest {
     if let Some(denied) = missing_scopes(app, &caller, &request) {
-        tracing::info!(caller = caller.name, "request rejected: {denied}");
+        if app.rejections.needs_line(&peer.source.network(), denied.reason()) {
+            tracing::info!(caller = caller.name, "request rejected: {denied}");
+        }
         return AcceptedRequest::Done(app.gate.challenge(&denied));
     }
     let stated = RequestContext::from_params(request.params);

@@ -28,7 +28,9 @@ pub(super) async fn get(
     headers: HeaderMap,
 ) -> Response {
     if let Err(denied) = app.gate.check_operator(&headers) {
-        tracing::info!(peer = %peer.source, "request of metrics rejected: {denied}");
+        if app.rejections.needs_line(&peer.source.network(), denied.reason()) {
+            tracing::info!(peer = %peer.source, "request of metrics rejected: {denied}");
+        }
         return app.gate.challenge(&denied);
     }
     let form = preferred_form(&headers);

@@ -41,28 +41,31 @@ impl OriginGuard {
     ///
     /// # Errors
     ///
-    /// The status and text of the response. A request without exactly one `Host` is malformed (RFC
-    /// 9112, 3.2). For other requests, the text states what is not allowed and how to allow it.
-    pub(super) fn check(&self, target: &Uri, headers: &HeaderMap) -> Result<(), (StatusCode, String)> {
-        let forbidden = |why: String| Err((StatusCode::FORBIDDEN, why));
+    /// The status and text of the response, and the reason without what the client sent. A request
+    /// without exactly one `Host` is malformed (RFC 9112, 3.2). For other requests, the text states
+    /// what is not allowed and how to allow it.
+    pub(super) fn check(&self, target: &Uri, headers: &HeaderMap) -> Result<(), (StatusCode, String, &'static str)> {
+        let forbidden = |why: String, reason: &'static str| Err((StatusCode::FORBIDDEN, why, reason));
         let mut hosts = headers.get_all(HOST).iter();
         let (host, none) = (hosts.next(), hosts.next());
         let Some(host) = host.filter(|_| none.is_none()).and_then(|host| host.to_str().ok()) else {
-            return Err((StatusCode::BAD_REQUEST, "exactly one Host header is required".to_owned()));
+            let why = "exactly one Host header is required";
+            return Err((StatusCode::BAD_REQUEST, why.to_owned(), why));
         };
         if !self.is_allowed_host(host) {
-            return forbidden(format!("the Host {host:?} is not allowed; to allow it, add it to http.hosts"));
+            let why = format!("the Host {host:?} is not allowed; to allow it, add it to http.hosts");
+            return forbidden(why, "a Host that is not allowed");
         }
         // A host in the target takes precedence over `Host` (RFC 9112, 3.2.2).
         if let Some(host) = target.authority().map(Authority::as_str).filter(|host| !self.is_allowed_host(host)) {
-            return forbidden(format!(
-                "the host {host:?} of the target is not allowed; to allow it, add it to http.hosts"
-            ));
+            let why = format!("the host {host:?} of the target is not allowed; to allow it, add it to http.hosts");
+            return forbidden(why, "a target that is not allowed");
         }
         for origin in headers.get_all(ORIGIN) {
             let origin = origin.to_str().unwrap_or_default();
             if !self.is_allowed_origin(origin) {
-                return forbidden(format!("the Origin {origin:?} is not allowed; to allow it, add it to http.origins"));
+                let why = format!("the Origin {origin:?} is not allowed; to allow it, add it to http.origins");
+                return forbidden(why, "an Origin that is not allowed");
             }
         }
         Ok(())

@@ -40,6 +40,20 @@ impl TokenClaim {
     }
 }
 
+impl AuthDenial {
+    /// Returns the reason without what the client sent, by which rejections are counted.
+    pub(super) const fn reason(&self) -> &'static str {
+        match self {
+            Self::Missing => "a bearer token is required",
+            Self::Invalid(why) => *why,
+            Self::Differs(TokenClaim::Issuer, _) => "another issuer",
+            Self::Differs(TokenClaim::Audience, _) => "another audience",
+            Self::Scope | Self::StepUp(_) => "the token lacks a required scope",
+            Self::Admin => "no token with admin = true",
+        }
+    }
+}
+
 /// Returns the characters of a text that are valid in a quoted header parameter.
 fn header_safe(text: &str) -> String {
     let plain = |letter: &char| matches!(letter, ' '..='~') && !matches!(letter, '"' | '\\');
