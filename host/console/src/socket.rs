@@ -143,11 +143,7 @@ async fn serve_pages(stream: UnixStream, router: Router, rejections: Arc<Rejecti
 
 /// Rejects requests for other hosts, which can come from a web page whose host name resolves to
 /// this machine.
-async fn reject_foreign_hosts(
-    State(rejections): State<Arc<RejectionLog>>,
-    request: Request,
-    next: Next,
-) -> Response {
+async fn reject_foreign_hosts(State(rejections): State<Arc<RejectionLog>>, request: Request, next: Next) -> Response {
     if is_local_request(request.uri(), request.headers()) {
         return next.run(request).await;
     }

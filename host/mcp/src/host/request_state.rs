@@ -27,8 +27,8 @@ use self::sealing::StateClaim;
 use self::state_identity::StateIdentity;
 pub(crate) use self::state_lifetime::{STATE_LIFETIME, unix_millis_now};
 use self::state_lifetime::{StateId, as_millis};
-pub(crate) use self::used_states::{EntryTicket, TicketRefused};
 use self::used_states::UsedStates;
+pub(crate) use self::used_states::{EntryTicket, TicketRefused};
 
 /// Maximum size of a state, in bytes: the largest journal that an operator can allow (1 MiB),
 /// encrypted and encoded as base64.

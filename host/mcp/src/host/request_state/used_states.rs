@@ -213,9 +213,7 @@ impl UsedStates {
     ) -> Result<(), TicketRefused> {
         let stored = folder.load_identity()?;
         let mut identity = match locked.read(&stored)? {
-            Some(tally) if stored.secret != before.secret => {
-                StateIdentity { not_before: tally.not_before, ..stored }
-            }
+            Some(tally) if stored.secret != before.secret => StateIdentity { not_before: tally.not_before, ..stored },
             _ => folder.renew(locked, now)?,
         };
         identity.epoch = before.epoch + 1;
