@@ -13,9 +13,14 @@
 //!
 //! Files are written under a temporary name, synced, renamed, and never changed. Several servers
 //! can share the directory. A server that is killed at any moment leaves it usable.
+//!
+//! The reason why a component could not be loaded is stored as well, with the conditions under which
+//! it holds: a refused plugin costs a compilation once, and not at every start. These files have a
+//! message authentication code, too. Their number and their age are bounded.
 
 mod code;
 mod key;
+mod refusal;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -38,6 +43,8 @@ use wasmtime::component::Component;
 
 pub(crate) use self::code::{create_memory_file, open_file, open_from_memory};
 use self::key::{CacheMacKey, EntryClaim};
+use self::refusal::RefusalNotes;
+pub use self::refusal::StoredRefusal;
 use crate::component::contract_versions::SERVED_VERSIONS;
 use crate::component::plugin_summary::PluginSummary;
 use crate::prepare::component_summary::ComponentSummary;
@@ -148,10 +155,10 @@ pub(crate) struct StoredCode {
     mac: Vec<u8>,
 }
 
-/// The file `<digest of a plugin folder's path>-<maker>.files`.
+/// The file `<digest of a plugin folder's path>-<maker>.files`, or `<digest>-<maker>.refused`.
 #[derive(Deserialize, Serialize)]
-struct FolderRecord {
-    /// The message authentication code over the path and the notes, in hexadecimal.
+struct SignedNotes {
+    /// The message authentication code over the path or the digest, and the notes, in hexadecimal.
     mac: String,
     /// The notes, as the exact text that was signed.
     notes: Box<RawValue>,
@@ -317,8 +324,8 @@ impl CompileCache {
         let mut text = Vec::new();
         let (file, _) = self.folder.open_file(&name).ok()?;
         file.take(MAX_FOLDER_NOTES_BYTES).read_to_end(&mut text).ok()?;
-        let record: Option<FolderRecord> = serde_json::from_slice(&text).ok();
-        let notes = record.and_then(|FolderRecord { mac, notes }| {
+        let record: Option<SignedNotes> = serde_json::from_slice(&text).ok();
+        let notes = record.and_then(|SignedNotes { mac, notes }| {
             let (mac, path) = (hex::decode(mac).ok()?, folder.as_os_str().as_bytes());
             let is_ours = self.key.verify_folder(&mac, self.maker, path, notes.get().as_bytes());
             is_ours.then(|| notes.get().to_owned())
@@ -336,7 +343,7 @@ impl CompileCache {
     pub(crate) fn write_folder_notes(&self, folder: &Path, notes: Box<RawValue>) {
         let write = || -> io::Result<()> {
             let mac = self.key.sign_folder(self.maker, folder.as_os_str().as_bytes(), notes.get().as_bytes());
-            let record = serde_json::to_vec(&FolderRecord { mac: hex::encode(mac), notes })?;
+            let record = serde_json::to_vec(&SignedNotes { mac: hex::encode(mac), notes })?;
             if record.len() as u64 > MAX_FOLDER_NOTES_BYTES {
                 return Err(io::ErrorKind::FileTooLarge.into());
             }
@@ -356,14 +363,76 @@ impl CompileCache {
         format!("{}-{:016x}.{FOLDER_NOTES_EXTENSION}", Digest::new(digest), self.maker)
     }
 
+    /// Returns why the component with this digest could not be loaded under these conditions. Returns
+    /// `None` if that is not known, or was found out more than [`REFUSAL_RETENTION`] ago. Removes and
+    /// logs a record that is damaged or not signed by this user.
+    pub(crate) fn find_refusal(&self, digest: Digest, conditions: &str) -> Option<StoredRefusal> {
+        let name = self.refusal_name(digest);
+        let (file, _) = self.folder.open_file(&name).ok()?;
+        // A time in the future counts as too old.
+        let age = file.metadata().ok()?.modified().ok()?.elapsed().ok()?;
+        if age > REFUSAL_RETENTION {
+            return None;
+        }
+        let mut text = Vec::new();
+        file.take(MAX_REFUSAL_BYTES).read_to_end(&mut text).ok()?;
+        let record: Option<SignedNotes> = serde_json::from_slice(&text).ok();
+        let found = record.and_then(|SignedNotes { mac, notes }| {
+            let mac = hex::decode(mac).ok()?;
+            let is_ours = self.key.verify_refusal(&mac, self.maker, digest, notes.get().as_bytes());
+            if is_ours { serde_json::from_str::<RefusalNotes>(notes.get()).ok() } else { None }
+        });
+        let Some(RefusalNotes { conditions: stored, refusal }) = found else {
+            tracing::warn!(%digest, "compile cache: a corrupt refusal was dropped; its component is compiled again");
+            drop(fs::remove_file(self.folder.path.join(name)));
+            return None;
+        };
+        (stored == conditions).then_some(refusal)
+    }
+
+    /// Stores why the component with this digest cannot be loaded under these conditions. Errors are
+    /// only logged: without the record, the component is tried again at the next start.
+    pub(crate) fn insert_refusal(&self, digest: Digest, conditions: &str, refusal: &StoredRefusal) {
+        let write = || -> io::Result<()> {
+            let notes = RefusalNotes { conditions: conditions.to_owned(), refusal: refusal.clone() };
+            let notes = serde_json::value::to_raw_value(&notes)?;
+            let mac = self.key.sign_refusal(self.maker, digest, notes.get().as_bytes());
+            let record = serde_json::to_vec(&SignedNotes { mac: hex::encode(mac), notes })?;
+            if record.len() as u64 > MAX_REFUSAL_BYTES {
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
+            let mut file = self.create_temporary()?;
+            file.write_all(&record)?;
+            // Not synced: damage after a system crash is detected.
+            file.persist(self.refusal_path(digest))?;
+            if self.record_growth(record.len() as u64) {
+                self.evict();
+            }
+            Ok(())
+        };
+        if let Err(error) = write() {
+            tracing::debug!(%digest, "compile cache: a refusal could not be written: {error}");
+        }
+    }
+
+    fn refusal_name(&self, digest: Digest) -> String {
+        format!("{}.{REFUSAL_EXTENSION}", self.file_stem(digest))
+    }
+
+    fn refusal_path(&self, digest: Digest) -> PathBuf {
+        self.folder.path.join(self.refusal_name(digest))
+    }
+
     /// Creates a file for the compiler's output, which [`CompileCache::insert`] can add to the cache.
     pub(crate) fn create_temporary(&self) -> io::Result<NamedTempFile> {
         tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(&self.folder.path)
     }
 
-    /// Adds compiled code and its notes. Errors are only logged: without the entry, the next start
-    /// is slower.
+    /// Adds compiled code and its notes, in the place of a refusal. Errors are only logged: without
+    /// the entry, the next start is slower.
     pub(crate) fn insert(&self, digest: Digest, code: NamedTempFile, notes: &ComponentNotes) {
+        // Usually, there is none.
+        drop(fs::remove_file(self.refusal_path(digest)));
         if let Err(error) = self.try_insert(digest, code, notes) {
             tracing::warn!(%digest, "compile cache: an entry could not be written: {error}");
         }
@@ -438,17 +507,26 @@ impl CompileCache {
         let orphans = find_orphans(&files);
         for file in &files {
             let unfinished = file.name.starts_with(TEMPORARY_PREFIX) && file.is_abandoned();
-            if unfinished || orphans.contains(&file.name) || file.is_expired_folder_notes() {
+            let is_expired = file.is_expired_folder_notes() || file.is_expired_refusal();
+            if unfinished || orphans.contains(&file.name) || is_expired {
                 drop(fs::remove_file(self.folder.path.join(&file.name)));
             }
         }
     }
 
-    /// Removes orphans, and then the least recently used components, until the rest is within the
-    /// size limit. Entries of other builds are no longer used and are therefore removed early.
+    /// Removes the oldest refusals beyond [`MAX_REFUSALS`]. Then removes orphans, and then the least
+    /// recently used components and refusals, until the rest is within the size limit. Entries of
+    /// other builds are no longer used and are therefore removed early.
     fn evict(&self) {
         let began = Instant::now();
         let mut files = self.list_files();
+        files.sort_by_key(|file| file.used);
+        let mut surplus = files.iter().filter(|file| file.is_refusal()).count().saturating_sub(MAX_REFUSALS);
+        files.retain(|file| {
+            let is_surplus = surplus > 0 && file.is_refusal();
+            surplus -= usize::from(is_surplus);
+            !is_surplus || fs::remove_file(self.folder.path.join(&file.name)).is_err()
+        });
         let mut total: u64 = files.iter().map(|file| file.length).sum();
         let listed = |bytes| {
             let level = CacheLevel { bytes, listed: Some((Instant::now(), began.elapsed())) };
@@ -459,11 +537,11 @@ impl CompileCache {
             return;
         }
         files.retain(|file| !file.name.starts_with(TEMPORARY_PREFIX));
-        files.sort_by_key(|file| file.used);
         let orphans = find_orphans(&files);
         let (alone, whole): (Vec<_>, Vec<_>) = files.iter().partition(|file| orphans.contains(&file.name));
         // Remove the record first: code without a record only wastes space.
-        let entries = whole.iter().filter_map(|file| file.name.strip_suffix(".json"));
+        let entries = whole.iter().filter(|file| file.has_extension("json") || file.is_refusal());
+        let entries = entries.filter_map(|file| Path::new(&file.name).file_stem()?.to_str());
         let entries = entries.flat_map(|key| {
             let of_entry = whole.iter().filter(move |file| file.name.starts_with(key));
             let (record, code): (Vec<_>, Vec<_>) =
@@ -531,6 +609,19 @@ const MAX_FOLDER_NOTES_BYTES: u64 = 64 << 20;
 /// Time without use after which notes about a plugin folder are removed.
 const FOLDER_NOTES_RETENTION: Duration = Duration::from_hours(30 * 24);
 
+/// The file extension of refusals.
+const REFUSAL_EXTENSION: &str = "refused";
+
+/// Maximum size of a refusal, in bytes.
+const MAX_REFUSAL_BYTES: u64 = 64 << 10;
+
+/// Maximum number of refusals.
+const MAX_REFUSALS: usize = 1_000;
+
+/// Time after which a refused component is tried again: a guest can say something else at another
+/// time.
+const REFUSAL_RETENTION: Duration = Duration::from_hours(7 * 24);
+
 /// A file of the cache.
 struct CacheFile {
     name: String,
@@ -540,8 +631,19 @@ struct CacheFile {
 
 impl CacheFile {
     fn is_expired_folder_notes(&self) -> bool {
-        let of_folder = Path::new(&self.name).extension().is_some_and(|extension| extension == FOLDER_NOTES_EXTENSION);
-        of_folder && self.used.elapsed().is_ok_and(|age| age > FOLDER_NOTES_RETENTION)
+        self.has_extension(FOLDER_NOTES_EXTENSION) && self.used.elapsed().is_ok_and(|age| age > FOLDER_NOTES_RETENTION)
+    }
+
+    fn is_refusal(&self) -> bool {
+        self.has_extension(REFUSAL_EXTENSION)
+    }
+
+    fn has_extension(&self, extension: &str) -> bool {
+        Path::new(&self.name).extension().is_some_and(|found| found == extension)
+    }
+
+    fn is_expired_refusal(&self) -> bool {
+        self.is_refusal() && self.used.elapsed().is_ok_and(|age| age > REFUSAL_RETENTION)
     }
 
     /// Returns whether it is so old that no server can still be writing it or a file that belongs
@@ -856,6 +958,107 @@ mod tests {
         assert!(!record.exists());
         assert!(dir.path().join("notes.json").exists(), "what is not ours stays");
         assert!(store.record_path(digest_of("newer")).exists());
+    }
+
+    fn refusal(reason: &str) -> StoredRefusal {
+        StoredRefusal { reason: reason.to_owned(), is_final: true }
+    }
+
+    #[test]
+    fn a_refusal_is_found_for_the_same_component_under_the_same_conditions() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = CompileCache::open(dir.path(), &engine(), ByteSize::mib(10)).unwrap();
+        let passing = StoredRefusal { is_final: false, ..refusal("it took too long") };
+        for stored in [refusal("no tools"), passing] {
+            store.insert_refusal(digest(), "one", &stored);
+            assert_eq!(store.find_refusal(digest(), "one"), Some(stored));
+        }
+        assert_eq!(store.find_refusal(digest(), "another"), None);
+        assert_eq!(store.find_refusal(digest_of("another"), "one"), None);
+        assert!(store.refusal_path(digest()).exists(), "a server with other settings can still use it");
+        store.maker ^= 1;
+        assert_eq!(store.find_refusal(digest(), "one"), None);
+        store.maker ^= 1;
+        assert_eq!(store.clear().unwrap().0, 0, "it is no component");
+        assert!(!store.refusal_path(digest()).exists());
+    }
+
+    #[test]
+    fn compiled_code_takes_the_place_of_a_refusal() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = CompileCache::open(dir.path(), &engine(), ByteSize::mib(10)).unwrap();
+        store.insert_refusal(digest(), "one", &refusal("no tools"));
+        assert!(found(&filled(dir.path()), digest()).is_some());
+        assert_eq!(store.find_refusal(digest(), "one"), None);
+    }
+
+    #[test]
+    fn a_refusal_that_is_damaged_or_another_components_is_removed() {
+        type Damage = fn(&CompileCache);
+        let damages: [Damage; 4] = [
+            |store| fs::write(store.refusal_path(digest()), "{\"mac\":").unwrap(),
+            |store| {
+                let path = store.refusal_path(digest());
+                let text = fs::read_to_string(&path).unwrap();
+                fs::write(path, text.replace("no tools", "no fools")).unwrap();
+            },
+            |store| {
+                store.insert_refusal(digest_of("another"), "one", &refusal("no tools"));
+                fs::rename(store.refusal_path(digest_of("another")), store.refusal_path(digest())).unwrap();
+            },
+            // Notes about a plugin folder are signed with the same key.
+            |store| {
+                let path = store.refusal_path(digest());
+                let record: SignedNotes = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+                store.write_folder_notes(Path::new("/plugins"), record.notes);
+                fs::rename(store.folder.path.join(store.folder_name(Path::new("/plugins"))), path).unwrap();
+            },
+        ];
+        for damage in damages {
+            let dir = tempfile::tempdir().unwrap();
+            let store = CompileCache::open(dir.path(), &engine(), ByteSize::mib(10)).unwrap();
+            store.insert_refusal(digest(), "one", &refusal("no tools"));
+            damage(&store);
+            assert_eq!(store.find_refusal(digest(), "one"), None);
+            assert!(!store.refusal_path(digest()).exists());
+        }
+    }
+
+    #[test]
+    fn refusals_are_bounded_in_number_size_and_age() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = filled(dir.path());
+        let age = |path: &Path, age: Duration| {
+            let file = File::options().append(true).open(path).unwrap();
+            file.set_modified(SystemTime::now() - age).unwrap();
+        };
+        store.insert_refusal(digest(), "one", &refusal(&"x".repeat(100_000)));
+        assert_eq!(store.find_refusal(digest(), "one"), None, "it is too large");
+        let old = store.refusal_path(digest_of("old"));
+        store.insert_refusal(digest_of("old"), "one", &refusal("no tools"));
+        age(&old, Duration::from_hours(1));
+        let others = (0..MAX_REFUSALS).map(|n| format!("{n:064x}-{:016x}.{REFUSAL_EXTENSION}", store.maker));
+        let others: Vec<PathBuf> = others.map(|name| dir.path().join(name)).collect();
+        for other in &others {
+            fs::write(other, "").unwrap();
+        }
+        store.evict();
+        assert!(!old.exists() && others.iter().all(|other| other.exists()), "the oldest goes first");
+        assert!(found(&store, digest()).is_some());
+        for other in others {
+            fs::remove_file(other).unwrap();
+        }
+        store.insert_refusal(digest_of("old"), "one", &refusal("no tools"));
+        age(&old, 2 * REFUSAL_RETENTION);
+        assert_eq!(store.find_refusal(digest_of("old"), "one"), None);
+        store.sweep();
+        assert!(!old.exists());
+        // A full cache loses what is used least, whatever it is.
+        store.insert_refusal(digest_of("old"), "one", &refusal("no tools"));
+        age(&old, Duration::from_hours(1));
+        store.size = store.list_files().iter().map(|file| file.length).sum::<u64>() - 1;
+        store.evict();
+        assert!(!old.exists() && found(&store, digest()).is_some());
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod store;
 mod test_sandbox;
 mod wasi;
 
+pub use self::cache::StoredRefusal;
 pub use self::capability::host_denial::HostDenial;
 pub use self::compile::compile_counts::CompileCounts;
 pub use self::compile::compiler::CompileLimits;

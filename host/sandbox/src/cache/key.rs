@@ -25,6 +25,9 @@ const CODE_DOMAIN: &[u8] = b"toolbay compiled code 2";
 /// Domain separator for notes about a plugin folder.
 const FOLDER_DOMAIN: &[u8] = b"toolbay folder notes 1";
 
+/// Domain separator for refusals of components.
+const REFUSAL_DOMAIN: &[u8] = b"toolbay refusal 1";
+
 /// The key of one cache.
 pub(super) struct CacheMacKey(hmac::Key);
 
@@ -82,6 +85,11 @@ impl CacheMacKey {
         self.sign_parts(&[FOLDER_DOMAIN, &maker.to_le_bytes()], [folder, notes])
     }
 
+    /// Returns the authentication code of notes about the refusal of a component.
+    pub(super) fn sign_refusal(&self, maker: u64, digest: Digest, notes: &[u8]) -> Vec<u8> {
+        self.sign_parts(&[REFUSAL_DOMAIN, &maker.to_le_bytes(), digest.bytes()], [notes, &[]])
+    }
+
     /// Returns the authentication code of `fixed` parts, which always have the same length, and of
     /// two parts of any length, which are signed with their lengths.
     fn sign_parts(&self, fixed: &[&[u8]], others: [&[u8]; 2]) -> Vec<u8> {
@@ -99,6 +107,11 @@ impl CacheMacKey {
     /// Returns whether `mac` is the authentication code of notes about a plugin folder.
     pub(super) fn verify_folder(&self, mac: &[u8], maker: u64, folder: &[u8], notes: &[u8]) -> bool {
         verify_slices_are_equal(&self.sign_folder(maker, folder, notes), mac).is_ok()
+    }
+
+    /// Returns whether `mac` is the authentication code of notes about the refusal of a component.
+    pub(super) fn verify_refusal(&self, mac: &[u8], maker: u64, digest: Digest, notes: &[u8]) -> bool {
+        verify_slices_are_equal(&self.sign_refusal(maker, digest, notes), mac).is_ok()
     }
 
     /// Returns whether `mac` is the authentication code of an entry.

@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 use toolbay_model::text::{format_duration, join_lines};
 
 use crate::compile::compiler_process::{
-    self, EXIT_WRITE_FAILED, MAX_NOTES_BYTES, WorkerEngines, WorkerJob, WorkerNotes,
+    self, EXIT_INVALID, EXIT_WRITE_FAILED, MAX_NOTES_BYTES, WorkerEngines, WorkerJob, WorkerNotes,
 };
 use crate::compile::preinit;
 use crate::compile::source::CompileSource;
@@ -154,7 +154,7 @@ impl Compiler {
             }
             Err(_elapsed) => {
                 let timeout = format_duration(self.limits.timeout);
-                return Err(PrepareError::Transient(format!(
+                return Err(PrepareError::TimedOut(format!(
                     "compiling it took longer than {timeout} (to allow more, raise compile.timeout)"
                 )));
             }
@@ -171,7 +171,8 @@ impl Compiler {
             None if status.code() == Some(EXIT_WRITE_FAILED.into()) => Err(PrepareError::WriteFailed),
             // A compiler that runs out of memory can still unwind and report it.
             None if complaint.contains("memory allocation") => Err(self.out_of_memory()),
-            None => Err(PrepareError::Invalid(complaint)),
+            None if status.code() == Some(EXIT_INVALID.into()) => Err(PrepareError::Invalid(complaint)),
+            None => Err(PrepareError::Crashed(complaint)),
             // SIGXCPU.
             Some(24) => {
                 let cpu = format_duration(self.limits.cpu);
@@ -187,7 +188,7 @@ impl Compiler {
             // memory.
             Some(9) => Err(PrepareError::Transient("its compiler was killed by another process (signal 9)".to_owned())),
             Some(signal) => {
-                Err(PrepareError::Compiler(format!("the compiler crashed while compiling it (signal {signal})")))
+                Err(PrepareError::Crashed(format!("the compiler crashed while compiling it (signal {signal})")))
             }
         }
     }

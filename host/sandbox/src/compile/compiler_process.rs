@@ -53,6 +53,12 @@ const WASI_P3_DISABLED_MESSAGE: &str = "needs WASI 0.3, and engine.async is fals
 /// Exit code if compilation succeeded but the output could not be written.
 pub(crate) const EXIT_WRITE_FAILED: u8 = 3;
 
+/// Exit code if the input is not to blame: the child could not begin.
+const EXIT_NOT_STARTED: u8 = 4;
+
+/// Exit code if the input is invalid. A panic has another one.
+pub(crate) const EXIT_INVALID: u8 = 1;
+
 /// Maximum size of the notes of a child, in bytes. Larger notes contain documentation that is too
 /// long to be read.
 pub(crate) const MAX_NOTES_BYTES: usize = 1 << 20;
@@ -114,11 +120,13 @@ impl WorkerEngines {
 /// If `concurrent` is set, components may have async functions.
 pub fn run(stack: ByteSize, memory: u64, cpu: u64, concurrent: bool, job: WorkerJob) -> ExitCode {
     if let Err(error) = set_limits(memory, cpu) {
-        return report_failure(&format!("cannot set the compiler's limits: {error}"));
+        return report_failure(EXIT_NOT_STARTED, &format!("cannot set the compiler's limits: {error}"));
     }
     let WorkerInput { file, wit, rest } = match read_input() {
         Ok(input) => input,
-        Err(error) => return report_failure(&format!("the compiler cannot read the component: {error}")),
+        Err(error) => {
+            return report_failure(EXIT_NOT_STARTED, &format!("the compiler cannot read the component: {error}"));
+        }
     };
     if job != WorkerJob::Compile {
         // Standard error must contain only messages for people.
@@ -141,7 +149,7 @@ pub fn run(stack: ByteSize, memory: u64, cpu: u64, concurrent: bool, job: Worker
             drop(io::stderr().write_all(&notes));
             ExitCode::SUCCESS
         }
-        Err(complaint) => report_failure(&complaint),
+        Err(complaint) => report_failure(EXIT_INVALID, &complaint),
     }
 }
 
@@ -264,9 +272,9 @@ fn set_limits(memory: u64, cpu: u64) -> io::Result<()> {
     Ok(())
 }
 
-fn report_failure(message: &str) -> ExitCode {
+fn report_failure(code: u8, message: &str) -> ExitCode {
     drop(io::stderr().write_all(message.as_bytes()));
-    ExitCode::FAILURE
+    ExitCode::from(code)
 }
 
 #[cfg(test)]

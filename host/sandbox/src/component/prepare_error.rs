@@ -25,9 +25,15 @@ pub enum PrepareError {
     /// The component is valid but exceeds a ceiling of the server.
     #[error("{0}")]
     TooLarge(String),
-    /// The compiler reached a limit or crashed.
+    /// The compiler reached its limit of memory or CPU time.
     #[error("{0}")]
     Compiler(String),
+    /// The compiler crashed, or could not begin.
+    #[error("{0}")]
+    Crashed(String),
+    /// The compiler reached its limit of wall-clock time. It will be retried.
+    #[error("{0}")]
+    TimedOut(String),
     /// Compilation failed for a transient reason. It will be retried.
     #[error("{0}")]
     Transient(String),
@@ -74,4 +80,35 @@ pub enum PrepareError {
         "exports no tools, prompts or resources of toolbay:plugin, and no function that can be a tool; it exports {0}"
     )]
     NothingOffered(String),
+}
+
+impl PrepareError {
+    /// Returns whether the same file is certain to be refused again by the same program with the same
+    /// settings, and whether finding that out takes a compilation.
+    pub fn is_lasting(&self) -> bool {
+        match self {
+            Self::Invalid(_)
+            | Self::TooLarge(_)
+            | Self::UnknownImports(_)
+            | Self::Link(_)
+            | Self::UnknownContract(..)
+            | Self::ContractTypes(..)
+            | Self::SeveralVersions(..)
+            | Self::NothingToComplete(_)
+            | Self::OtherTools(_)
+            | Self::NothingOffered(_) => true,
+            Self::Incomplete
+            | Self::NotWasm(_)
+            | Self::Compiler(_)
+            | Self::Crashed(_)
+            | Self::TimedOut(_)
+            | Self::Transient(_)
+            | Self::WriteFailed => false,
+        }
+    }
+
+    /// Returns whether compiling the file reached a limit, which it might not reach on another day.
+    pub fn is_exhausted(&self) -> bool {
+        matches!(self, Self::Compiler(_) | Self::TimedOut(_))
+    }
 }

@@ -1,13 +1,15 @@
 //! The sandbox: the engines, the compiler, the compile cache and the guests' runtime.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use anyhow::{Context as _, anyhow};
 use bytesize::ByteSize;
 use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinHandle;
@@ -19,7 +21,7 @@ use toolbay_state::StateStore;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::cache::{self, CachedComponent, CompileCache, StoredCode};
+use crate::cache::{self, CachedComponent, CompileCache, StoredCode, StoredRefusal};
 use crate::capability::files::descriptors::{CallDescriptors, DescriptorTable};
 use crate::capability::files::scratch_directories::TemporaryFolders;
 use crate::compile::compile_counts::{CompilationCounts, CompileCounts};
@@ -109,6 +111,9 @@ struct SandboxState {
     lookups: Arc<LookupLimiter>,
     /// The compile cache, or the reason why it is off.
     cache: Result<Arc<CompileCache>, String>,
+    /// The programs and settings that decide which components are refused; `None` if they are not
+    /// known, and refusals are not stored.
+    refusal_basis: Option<String>,
     compilations: CompilationCounts,
     dispatcher: CallDispatcher,
     /// Runtime of the guests. Guests run on separate threads, so that the operating system keeps
@@ -138,6 +143,7 @@ impl Sandbox {
         } = settings;
         let slots = if calls == 0 { 0 } else { calls.saturating_add(MAX_CONCURRENT_DESCRIBES) };
         let most_memory = ceiling.memory;
+        let basis = refusal_basis(compiler.as_deref(), &compile, &ceiling, stack, concurrent);
         let engines = EnginePair::new(slots, stack, ceiling, concurrent)?;
         let slots = engines.slots().map_or(usize::MAX, |slots| slots.saturating_sub(MAX_CONCURRENT_DESCRIBES) as usize);
         let calls = slots.min(DescriptorTable::max_calls(calls as usize, waiting as usize));
@@ -182,6 +188,7 @@ impl Sandbox {
             usage_ledgers: Arc::default(),
             scratch_directories: scratches,
             cache,
+            refusal_basis: basis,
             compilations: CompilationCounts::default(),
             http_client,
             state,
@@ -408,6 +415,28 @@ impl Sandbox {
         }
     }
 
+    /// Returns why the component with this digest could not be loaded under these conditions and with
+    /// these programs and settings, if the compile cache has that. `conditions` is everything else that
+    /// decides it. Blocks for a fraction of a millisecond.
+    pub fn find_refusal(&self, digest: Digest, conditions: &str) -> Option<StoredRefusal> {
+        self.cache()?.find_refusal(digest, &self.full_conditions(conditions)?)
+    }
+
+    /// Stores why the component with this digest cannot be loaded under these conditions in the
+    /// compile cache, until it is compiled successfully. Blocks for milliseconds; errors are logged.
+    pub fn store_refusal(&self, digest: Digest, conditions: &str, refusal: &StoredRefusal) {
+        if let (Some(cache), Some(conditions)) = (self.cache(), self.full_conditions(conditions)) {
+            cache.insert_refusal(digest, &conditions, refusal);
+        }
+    }
+
+    /// Returns a digest of all conditions of a refusal.
+    fn full_conditions(&self, conditions: &str) -> Option<String> {
+        let basis = self.inner.refusal_basis.as_ref()?;
+        let text = format!("{basis} {} {conditions}", self.inner.engines.pool_fingerprint());
+        Some(hex::encode(Sha256::digest(text)))
+    }
+
     /// Returns the notes that [`Sandbox::save_folder_notes`] stored about the files in a plugin
     /// directory. Only this user can have written them.
     pub fn folder_notes(&self, folder: &Path) -> Option<String> {
@@ -545,6 +574,28 @@ impl Sandbox {
     pub(crate) fn stack_size(&self) -> ByteSize {
         self.inner.engines.stack()
     }
+}
+
+/// Returns the programs and settings that decide which components are refused. A program is not only
+/// known by its version, because it may be a build of changed sources. Returns `None` if a program
+/// cannot be found.
+fn refusal_basis(
+    compiler: Option<&Path>,
+    limits: &CompileLimits,
+    ceiling: &Limits,
+    stack: ByteSize,
+    concurrent: bool,
+) -> Option<String> {
+    let stamp = |program: &Path| -> Option<(u64, SystemTime)> {
+        let found = fs::metadata(program).ok()?;
+        Some((found.len(), found.modified().ok()?))
+    };
+    let programs = std::iter::once(Path::new("/proc/self/exe")).chain(compiler);
+    let programs = programs.map(stamp).collect::<Option<Vec<_>>>()?;
+    let CompileLimits { memory, cpu, timeout } = limits;
+    let (memory, stack, ceiling) = (memory.as_u64(), stack.as_u64(), serde_json::to_string(ceiling).ok()?);
+    let version = env!("CARGO_PKG_VERSION");
+    Some(format!("{version} {programs:?} {memory} {cpu:?} {timeout:?} {stack} {concurrent} {ceiling}"))
 }
 
 impl Drop for SandboxState {
