@@ -44,7 +44,9 @@ pub fn describe_load_error(error: &CallError) -> LoadError {
     match error {
         // On a busy machine, a guest makes less progress before the deadline. The other limits do
         // not depend on the machine.
-        CallError::Limit { limit: Limit::Deadline(_), .. } | CallError::Internal(_) => LoadError::Transient(why),
+        CallError::Limit { limit: Limit::Deadline(_), .. } | CallError::Internal(_) | CallError::Cancelled => {
+            LoadError::Transient(why)
+        }
         _ => LoadError::Refused(why),
     }
 }

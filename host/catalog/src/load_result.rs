@@ -17,6 +17,22 @@ pub struct LoadOutcome {
     pub remarks: Vec<String>,
 }
 
+/// Cause of a load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum LoadCause {
+    /// The files or the rules changed.
+    #[default]
+    Change,
+    /// The server starts: a component that is known from the previous start need not be read.
+    Start {
+        /// True if a component whose load took too long at the last start is not tried now: this load
+        /// fails, and is retried.
+        postpones_slow: bool,
+    },
+    /// The last load of these files failed.
+    Retry,
+}
+
 /// State of a plugin before a load.
 #[derive(Debug, Default)]
 pub(crate) struct PreviousVersion {
@@ -24,8 +40,8 @@ pub(crate) struct PreviousVersion {
     pub(crate) plugin: Option<Arc<Plugin>>,
     /// True if the server's rules have changed since that version was loaded.
     pub(crate) are_rules_new: bool,
-    /// True at a server start: a component that is known from the previous start need not be read.
-    pub(crate) is_start: bool,
+    /// The cause of the load.
+    pub(crate) cause: LoadCause,
     /// Time since which the grant has been unchanged.
     pub(crate) grant_age: Arc<GrantAge>,
 }

@@ -1,4 +1,4 @@
-//! Turns files into a plugin: reads each file once, computes the digest, compiles, links, describes
+//! Turns files into a plugin: reads each file, computes the digest, compiles, links, describes
 //! the component and validates the description.
 
 mod update;
@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytesize::ByteSize;
-use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::{Instant, sleep_until};
 use toolbay_model::text::clean_line;
-use toolbay_model::{ComponentDescription, Digest, ToolDefinition};
+use toolbay_model::{CallError, ComponentDescription, Digest, Limit, ToolDefinition};
 use toolbay_policy::Permissions;
 use toolbay_sandbox::{
     CompileSource, CompiledFile, LazyComponent, PluginContext, PluginSummary, PrepareError, PreparedComponent,
-    RawDescription, Recompile, RecompileFuture, Sandbox, UncachedCode, cores,
+    RawDescription, Recompile, RecompileFuture, Sandbox, StoredRefusal, UncachedCode, cores,
 };
 use toolbay_secrets::{FixedSecrets, ProgramRunner, SecretSpec};
 
@@ -29,7 +29,7 @@ use crate::grant_age::GrantAge;
 use crate::known_files::KnownFiles;
 use crate::load_error::{LoadError, describe_load_error};
 use crate::load_policy::{LiveRules, LoadPolicy};
-use crate::load_result::LoadOutcome;
+use crate::load_result::{LoadCause, LoadOutcome};
 use crate::loaded_component::LoadedComponent;
 use crate::mount_policy::{GuardedPath, MountPlan};
 use crate::plain_files::PlainFiles;
@@ -70,7 +70,8 @@ pub struct PluginLoader {
     /// Live rules. They are replaced as a whole when the configuration changes.
     rules: Arc<LiveRules>,
     folder: PathBuf,
-    /// Permits for component files in memory: a thousand files may change at the same time.
+    /// Permits for component files that are read: a thousand files may change at the same time. They
+    /// are not held while a file waits to be compiled: files whose code is stored would wait, too.
     reading: Semaphore,
     /// Permits for compilations. Each compilation uses all cores that it gets, so one core is left
     /// for calls. There are always at least two permits, so that one compilation that takes minutes
@@ -78,6 +79,9 @@ pub struct PluginLoader {
     compiling: Semaphore,
     /// Single permit for components larger than [`LARGE_COMPONENT_BYTES`].
     large: Semaphore,
+    /// Single permit for components whose last load failed, from their compilation until they are
+    /// described: however many they are and however long they take, they delay no other component.
+    retrying: Semaphore,
     /// Permits for plugins whose secrets are printed by programs: a thousand plugins may load at
     /// the same time.
     asking: Semaphore,
@@ -110,6 +114,7 @@ impl PluginLoader {
             reading: Semaphore::new(MAX_CONCURRENT_READS),
             compiling: Semaphore::new(cores.saturating_sub(1).max(2)),
             large: Semaphore::new(1),
+            retrying: Semaphore::new(1),
             asking: Semaphore::new(MAX_CONCURRENT_SECRET_FETCHES),
             checking: Arc::new(Semaphore::new(cores.saturating_sub(1).max(1))),
             components: Mutex::default(),
@@ -181,21 +186,20 @@ impl PluginLoader {
         let found =
             found.await.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))?;
         let files = found.and_then(|mut found| found.plugins.remove(&id)).ok_or(LoadError::Gone)?;
-        self.load_first(&id, &files, None, &Arc::default()).await
+        self.load_first(&id, &files, LoadOccasion::default(), &Arc::default()).await
     }
 
-    /// Loads the first version of a plugin, after its grant has settled. `known` contains the files
-    /// at a server start; a component that is known from the previous start is not read.
+    /// Loads the first version of a plugin, after its grant has settled.
     async fn load_first(
         self: &Arc<Self>,
         id: &str,
         files: &PluginFiles,
-        known: Option<PluginFiles>,
+        occasion: LoadOccasion,
         age: &Arc<GrantAge>,
     ) -> Result<LoadOutcome, LoadError> {
         files.check_grant_name(id)?;
         let (component, mut file) = match files.component {
-            Some(_) => match self.load_component(id, known, Some(age), false).await? {
+            Some(_) => match self.load_component(id, occasion, Some(age), false).await? {
                 PluginSources::Component(component, Some(file)) => (Some(component), *file),
                 PluginSources::Component(_, None) | PluginSources::NotCompiled => return Err(LoadError::Gone),
             },
@@ -396,15 +400,17 @@ impl PluginLoader {
     async fn probe(
         self: &Arc<Self>,
         id: &str,
-        known: Option<PluginFiles>,
+        occasion: LoadOccasion,
         age: Option<&Arc<GrantAge>>,
     ) -> Result<(Digest, ProbedComponent, Option<GrantFile>), LoadError> {
+        let LoadOccasion { known, cause } = occasion;
+        let postpones_slow = cause == LoadCause::Start { postpones_slow: true };
         let (id, loader, age) = (id.to_owned(), Arc::clone(self), age.map(Arc::clone));
         let looked = tokio::task::spawn_blocking(move || {
             let (folder, limit) = (&loader.folder, loader.rules.current().max_component_size.as_u64());
             let grant = age.map(|age| read_grant_file(folder, &id, &age)).transpose();
             if let Some(digest) = known.and_then(|files| loader.known_files.find_digest(&id, &files, limit))
-                && let Some(looked) = loader.probe_digest(&id, digest)?
+                && let Some(looked) = loader.probe_digest(&id, digest, postpones_slow)?
             {
                 return Ok((digest, looked, grant?));
             }
@@ -412,7 +418,8 @@ impl PluginLoader {
             let grant = grant?;
             let digest = source.digest();
             loader.known_files.record(&id, stamps, digest);
-            let looked = loader.probe_digest(&id, digest)?.unwrap_or(ProbedComponent::New(source));
+            let looked = loader.probe_digest(&id, digest, postpones_slow)?;
+            let looked = looked.unwrap_or(ProbedComponent::New(source));
             Ok((digest, looked, grant))
         });
         looked.await.unwrap_or_else(|error| Err(LoadError::Transient(format!("reading it failed: {error}"))))
@@ -420,20 +427,34 @@ impl PluginLoader {
 
     /// Returns the component in use with this digest, or the stored one. Another server may have
     /// stored it.
-    fn probe_digest(self: &Arc<Self>, id: &str, digest: Digest) -> Result<Option<ProbedComponent>, LoadError> {
+    ///
+    /// # Errors
+    ///
+    /// The component was refused before, by this server or another one. If `postpones_slow`, also a
+    /// component whose load took too long, which is to be retried.
+    fn probe_digest(
+        self: &Arc<Self>,
+        id: &str,
+        digest: Digest,
+        postpones_slow: bool,
+    ) -> Result<Option<ProbedComponent>, LoadError> {
         if let Some(component) = self.find_in_use(digest)? {
             return Ok(Some(ProbedComponent::Ready(component)));
         }
         let origin: Arc<dyn Recompile> = Arc::new(ComponentOrigin { loader: Arc::clone(self), id: id.to_owned() });
-        let Some((callable, description, about)) = self.sandbox.find_cached(digest, &origin) else { return Ok(None) };
+        let Some((callable, description, about)) = self.sandbox.find_cached(digest, &origin) else {
+            return match self.sandbox.find_refusal(digest, &self.refusal_conditions()) {
+                Some(refusal) if refusal.is_final => Err(LoadError::Refused(refusal.reason)),
+                Some(refusal) if postpones_slow => Err(LoadError::Transient(refusal.reason)),
+                _ => Ok(None),
+            };
+        };
         let stored = StoredComponent { digest, code: callable, description, about };
         if !stored.is_quick_to_check() {
             return Ok(Some(ProbedComponent::Unchecked(Box::new(stored))));
         }
-        let component = self.cache_refusal(
-            digest,
-            stored.check(&self.rules.current().description_limits).map_err(LoadError::Refused),
-        )?;
+        let checked = stored.check(&self.rules.current().description_limits);
+        let component = checked.map_err(|why| self.cache_refusal(digest, LoadError::Refused(why)))?;
         Ok(Some(ProbedComponent::Ready(self.intern_component(component))))
     }
 
@@ -443,43 +464,80 @@ impl PluginLoader {
     async fn load_component(
         self: &Arc<Self>,
         id: &str,
-        known: Option<PluginFiles>,
+        occasion: LoadOccasion,
         age: Option<&Arc<GrantAge>>,
         may_stay_unknown: bool,
     ) -> Result<PluginSources, LoadError> {
         // The semaphores are never closed.
-        let reading = self.reading.acquire().await;
-        let (digest, looked, grant) = self.probe(id, known, age).await?;
+        let reading = self.reading.acquire().await.ok();
+        let is_retry = occasion.cause == LoadCause::Retry;
+        let (digest, looked, grant) = self.probe(id, occasion, age).await?;
         let component = match looked {
-            ProbedComponent::Ready(component) => component,
-            ProbedComponent::Unchecked(stored) => {
-                let component =
-                    self.run_check(move |loader| stored.check(&loader.rules.current().description_limits)).await;
-                self.intern_component(self.cache_refusal(digest, component)?)
-            }
             ProbedComponent::New(_) if may_stay_unknown => return Ok(PluginSources::NotCompiled),
             // Boxed to keep this future small: thousands of loads that find a stored component wait
             // for their turn.
-            ProbedComponent::New(source) => Box::pin(self.compile_and_describe(id, digest, source, reading)).await?,
+            ProbedComponent::New(source) => {
+                Box::pin(self.compile_in_turn(id, (digest, source), reading, is_retry)).await?
+            }
+            ProbedComponent::Ready(component) => component,
+            ProbedComponent::Unchecked(stored) => self.check_stored(digest, stored).await?,
         };
         Ok(PluginSources::Component(component, grant.map(Box::new)))
     }
 
-    /// Compiles a component when it gets its permits, and requests its description. The permit for
-    /// the file in memory is released after the compilation.
+    /// Checks the long description of a stored component.
+    async fn check_stored(
+        self: &Arc<Self>,
+        digest: Digest,
+        stored: Box<StoredComponent>,
+    ) -> Result<Arc<LoadedComponent>, LoadError> {
+        let checked = self.run_check(move |loader| stored.check(&loader.rules.current().description_limits)).await;
+        let component = checked.map_err(|error| self.cache_refusal(digest, error))?;
+        Ok(self.intern_component(component))
+    }
+
+    /// Compiles and describes a component when it gets its permits. Until then, its file is neither
+    /// kept in memory nor counted by `reading`: it is read again.
+    async fn compile_in_turn(
+        self: &Arc<Self>,
+        id: &str,
+        (digest, source): (Digest, CompileSource),
+        reading: Option<SemaphorePermit<'_>>,
+        is_retry: bool,
+    ) -> Result<Arc<LoadedComponent>, LoadError> {
+        if let Some(permits) = self.try_compile_permits(source.file.len(), is_retry) {
+            drop(reading);
+            return self.compile_and_describe(id, digest, source, permits).await;
+        }
+        let length = source.file.len();
+        drop((source, reading));
+        let permits = self.acquire_compile_permits(length, is_retry).await;
+        // Another load may have compiled it in the meantime, and the file may be another one.
+        let (digest, looked, _no_grant) = self.probe(id, LoadOccasion::default(), None).await?;
+        match looked {
+            ProbedComponent::Ready(component) => Ok(component),
+            ProbedComponent::Unchecked(stored) => self.check_stored(digest, stored).await,
+            ProbedComponent::New(source) if permits.large.is_none() && source.file.len() > LARGE_COMPONENT_BYTES => {
+                // The next scan finds that it has changed.
+                Err(LoadError::Gone)
+            }
+            ProbedComponent::New(source) => self.compile_and_describe(id, digest, source, permits).await,
+        }
+    }
+
+    /// Compiles a component and requests its description.
     async fn compile_and_describe(
         self: &Arc<Self>,
         id: &str,
         digest: Digest,
         source: CompileSource,
-        reading: Result<SemaphorePermit<'_>, AcquireError>,
+        permits: CompilePermits<'_>,
     ) -> Result<Arc<LoadedComponent>, LoadError> {
-        let compiled = match self.compile_with_permits(id, digest, source).await? {
-            Ok(compiled) => compiled,
-            Err(component) => return Ok(component),
-        };
-        drop(reading);
-        let (mut compiled, listed) = self.cache_refusal(digest, self.describe(compiled).await)?;
+        let CompilePermits { retrying: _retrying, large, compiling } = permits;
+        let compiled = self.compile(id, source).await;
+        drop((large, compiling));
+        let compiled = self.finish_step(digest, compiled).await?;
+        let (mut compiled, listed) = self.finish_step(digest, self.describe(compiled).await).await?;
         let work = move |loader: &Self| {
             let mut description = compiled.description(listed);
             loader.rules.current().description_limits.check(&description)?;
@@ -490,28 +548,14 @@ impl PluginLoader {
             loader.sandbox.add_to_cache(digest, scratch, &prepared, description, about);
             Ok(LoadedComponent { digest, code: Some(Arc::new(prepared.into())), contents, about: said, remarks })
         };
-        let component = self.cache_refusal(digest, self.run_check(work).await)?;
+        let checked = self.run_check(work).await.map_err(FailedStep::of_check);
+        let component = self.finish_step(digest, checked).await?;
         Ok(self.intern_component(component))
-    }
-
-    /// Compiles a component when it gets its permits. Returns the component in use if another load
-    /// has compiled it in the meantime.
-    async fn compile_with_permits(
-        &self,
-        id: &str,
-        digest: Digest,
-        source: CompileSource,
-    ) -> Result<Result<CompiledFile, Arc<LoadedComponent>>, LoadError> {
-        let _turn = self.acquire_compile_permits(&source).await;
-        if let Some(component) = self.find_in_use(digest)? {
-            return Ok(Err(component));
-        }
-        Ok(Ok(self.cache_refusal(digest, self.compile(id, source).await)?))
     }
 
     /// Recompiles the component of the plugin `id`, whose stored code can no longer be used.
     async fn recompile_component(
-        &self,
+        self: &Arc<Self>,
         id: &str,
         digest: Digest,
     ) -> Result<(PreparedComponent, UncachedCode), LoadError> {
@@ -529,23 +573,31 @@ impl PluginLoader {
         if let Some(why) = self.cached_refusal(digest) {
             return Err(LoadError::Refused(why));
         }
-        let _turn = self.acquire_compile_permits(&source).await;
-        let (prepared, scratch, _about) = self.cache_refusal(digest, self.compile(id, source).await)?.into_parts();
+        let permits = self.acquire_compile_permits(source.file.len(), false).await;
+        let compiled = self.compile(id, source).await;
+        drop(permits);
+        let (prepared, scratch, _about) = self.finish_step(digest, compiled).await?.into_parts();
         Ok((prepared, scratch))
     }
 
-    /// Waits for the permits to compile a component. Large components are compiled one at a time,
-    /// because each takes hundreds of megabytes.
-    async fn acquire_compile_permits(
-        &self,
-        source: &CompileSource,
-    ) -> (Option<SemaphorePermit<'_>>, Option<SemaphorePermit<'_>>) {
-        // The semaphores are never closed.
-        let large = if source.file.len() > LARGE_COMPONENT_BYTES { self.large.acquire().await.ok() } else { None };
-        (large, self.compiling.acquire().await.ok())
+    /// Waits for the permits to compile a component of this length in bytes. Large components are
+    /// compiled one at a time, because each takes hundreds of megabytes.
+    async fn acquire_compile_permits(&self, length: usize, is_retry: bool) -> CompilePermits<'_> {
+        // The semaphores are never closed. All loads acquire them in this order.
+        let retrying = if is_retry { self.retrying.acquire().await.ok() } else { None };
+        let large = if length > LARGE_COMPONENT_BYTES { self.large.acquire().await.ok() } else { None };
+        CompilePermits { retrying, large, compiling: self.compiling.acquire().await.ok() }
     }
 
-    async fn compile(&self, id: &str, source: CompileSource) -> Result<CompiledFile, LoadError> {
+    /// Returns the permits to compile a component of this length in bytes, if nothing else waits for
+    /// them.
+    fn try_compile_permits(&self, length: usize, is_retry: bool) -> Option<CompilePermits<'_>> {
+        let retrying = if is_retry { Some(self.retrying.try_acquire().ok()?) } else { None };
+        let large = if length > LARGE_COMPONENT_BYTES { Some(self.large.try_acquire().ok()?) } else { None };
+        Some(CompilePermits { retrying, large, compiling: Some(self.compiling.try_acquire().ok()?) })
+    }
+
+    async fn compile(&self, id: &str, source: CompileSource) -> Result<CompiledFile, FailedStep> {
         let size = ByteSize::b(source.file.len() as u64).display().iec();
         let mut compiling = std::pin::pin!(self.sandbox.compile(source));
         let compiled = match tokio::time::timeout(LONG_COMPILE_THRESHOLD, compiling.as_mut()).await {
@@ -555,25 +607,22 @@ impl PluginLoader {
                 compiling.await
             }
         };
-        compiled.map_err(|error| match error {
-            PrepareError::Incomplete | PrepareError::Empty => LoadError::Incomplete(error.to_string()),
-            PrepareError::Transient(_) | PrepareError::WriteFailed => LoadError::Transient(error.to_string()),
-            error => LoadError::Refused(error.to_string()),
-        })
+        compiled.map_err(FailedStep::of_compilation)
     }
 
     /// Requests the plugin's description, on the guest runtime.
-    async fn describe(&self, compiled: CompiledFile) -> Result<(CompiledFile, RawDescription), LoadError> {
+    async fn describe(&self, compiled: CompiledFile) -> Result<(CompiledFile, RawDescription), FailedStep> {
         let (sandbox, limits) = (self.sandbox.clone(), self.rules.current().describe_limits.clone());
         let described = self.sandbox.spawn(async move {
             let finished = sandbox.describe(&compiled, &limits).await;
-            let listed = finished.result.map_err(|error| describe_load_error(&error))?;
+            let listed = finished.result.map_err(|error| FailedStep::of_description(&error))?;
             match listed.refused() {
-                Some(why) => Err(LoadError::Refused(why.to_owned())),
+                Some(why) => Err(FailedStep::of_check(LoadError::Refused(why.to_owned()))),
                 None => Ok((compiled, listed)),
             }
         });
-        described.await.map_err(|error| LoadError::Transient(format!("listing what it offers failed: {error}")))?
+        let failed = |error| LoadError::Transient(format!("listing what it offers failed: {error}"));
+        described.await.map_err(|error| FailedStep::of_check(failed(error)))?
     }
 
     /// Checks a plugin's description on a blocking thread, because schemas may be slow to compile.
@@ -604,21 +653,53 @@ impl PluginLoader {
         component
     }
 
+    /// Caches a refusal in memory and, if the next start can use it, in the compile cache.
+    async fn finish_step<T>(self: &Arc<Self>, digest: Digest, result: Result<T, FailedStep>) -> Result<T, LoadError> {
+        let FailedStep { error, memory } = match result {
+            Ok(done) => return Ok(done),
+            Err(failed) => failed,
+        };
+        let error = self.cache_refusal(digest, error);
+        let is_final = match memory {
+            FailureMemory::Process => return Err(error),
+            FailureMemory::Slow => false,
+            // The machine may be to blame, or the guest may only quote such an error.
+            FailureMemory::Lasting => !error.reason().contains("(os error "),
+        };
+        let refusal = StoredRefusal { reason: error.reason().to_owned(), is_final };
+        let loader = Arc::clone(self);
+        let store = move || loader.sandbox.store_refusal(digest, &loader.refusal_conditions(), &refusal);
+        if let Err(error) = tokio::task::spawn_blocking(store).await {
+            tracing::debug!(%digest, "storing a refusal failed: {error}");
+        }
+        Err(error)
+    }
+
+    /// Returns the rules that decide whether a component is refused. Those about files and grants are
+    /// not among them: they are applied without the compile cache.
+    fn refusal_conditions(&self) -> String {
+        let rules = self.rules.current();
+        let DescriptionLimits { tools, prompts, resources, schemas, size, skills: _ } = rules.description_limits;
+        let (schemas, size) = (schemas.as_u64(), size.as_u64());
+        let limits = serde_json::to_string(&rules.describe_limits).unwrap_or_default();
+        format!("{limits} {tools} {prompts} {resources} {schemas} {size}")
+    }
+
     /// Caches a refusal by digest: the same bytes would be refused again, possibly after minutes of
-    /// work.
-    fn cache_refusal<T>(&self, digest: Digest, mut result: Result<T, LoadError>) -> Result<T, LoadError> {
-        if let Err(LoadError::Refused(why) | LoadError::Transient(why)) = &mut result {
+    /// work. Returns the error with a cleaned reason.
+    fn cache_refusal(&self, digest: Digest, mut error: LoadError) -> LoadError {
+        if let LoadError::Refused(why) | LoadError::Transient(why) = &mut error {
             // The reason may quote the plugin: a name, a list of imports.
             *why = clean_line(why, MAX_REASON_BYTES);
         }
-        if let Err(LoadError::Refused(why)) = &result {
+        if let LoadError::Refused(why) = &error {
             let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
             if refusals.len() >= MAX_CACHED_REFUSALS {
                 refusals.clear();
             }
             refusals.insert(digest, why.clone());
         }
-        result
+        error
     }
 
     /// Returns the component in use with this digest.
@@ -639,6 +720,71 @@ impl PluginLoader {
 
     fn lock_components(&self) -> MutexGuard<'_, HashMap<Digest, Weak<LoadedComponent>>> {
         self.components.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Circumstances of a load.
+#[derive(Debug, Default)]
+struct LoadOccasion {
+    /// The files at a server start: a component that is known from the previous start is not read.
+    known: Option<PluginFiles>,
+    cause: LoadCause,
+}
+
+/// Permits to compile a component.
+struct CompilePermits<'a> {
+    /// Held until the component is described.
+    retrying: Option<SemaphorePermit<'a>>,
+    large: Option<SemaphorePermit<'a>>,
+    compiling: Option<SemaphorePermit<'a>>,
+}
+
+/// How long the reason of a failed step is remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FailureMemory {
+    /// By this process, if it is a refusal.
+    Process,
+    /// In the compile cache: the step took too long, so the next start does not wait for it.
+    Slow,
+    /// In the compile cache: the component is refused without being tried.
+    Lasting,
+}
+
+/// Failed step of a load.
+struct FailedStep {
+    error: LoadError,
+    memory: FailureMemory,
+}
+
+impl FailedStep {
+    fn of_compilation(error: PrepareError) -> Self {
+        let memory = if error.is_lasting() {
+            FailureMemory::Lasting
+        } else if error.is_exhausted() {
+            FailureMemory::Slow
+        } else {
+            FailureMemory::Process
+        };
+        let error = match error {
+            PrepareError::Incomplete | PrepareError::Empty => LoadError::Incomplete(error.to_string()),
+            PrepareError::Transient(_) | PrepareError::TimedOut(_) | PrepareError::WriteFailed => {
+                LoadError::Transient(error.to_string())
+            }
+            error => LoadError::Refused(error.to_string()),
+        };
+        Self { error, memory }
+    }
+
+    fn of_description(error: &CallError) -> Self {
+        let failed = Self::of_check(describe_load_error(error));
+        let is_slow = matches!(error, CallError::Limit { limit: Limit::Deadline(_), .. });
+        if is_slow { Self { memory: FailureMemory::Slow, ..failed } } else { failed }
+    }
+
+    /// Returns the failure of a step whose result depends on the component alone.
+    fn of_check(error: LoadError) -> Self {
+        let is_refusal = matches!(error, LoadError::Refused(_));
+        Self { error, memory: if is_refusal { FailureMemory::Lasting } else { FailureMemory::Process } }
     }
 }
 

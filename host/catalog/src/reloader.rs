@@ -14,7 +14,7 @@ use crate::assemble::{PluginCandidate, assemble};
 use crate::catalog::CatalogPublisher;
 use crate::grant_age::GrantAge;
 use crate::load_error::LoadError;
-use crate::load_result::{FallbackVersion, LoadOutcome, LoadResult, PreviousVersion};
+use crate::load_result::{FallbackVersion, LoadCause, LoadOutcome, LoadResult, PreviousVersion};
 use crate::loader::PluginLoader;
 use crate::plain_files::PlainFiles;
 use crate::plugin_folder::{FolderListing, PluginFiles, check_plugin_folder, parse_file_name};
@@ -74,6 +74,9 @@ pub struct FolderReloader {
     changed: Option<Instant>,
     /// Progress of the startup.
     start: StartProgress,
+    /// True if the first load does not wait for components that took too long at the last start: they
+    /// are retried in the background, and what they offer is published later.
+    postpones_slow: bool,
     /// The time of the last event in the folder.
     busy: Instant,
     /// The time at which the last load ended.
@@ -158,6 +161,7 @@ impl FolderReloader {
             missing: false,
             unreadable: None,
             start: StartProgress::default(),
+            postpones_slow: false,
             changed: None,
             busy: now.checked_sub(QUIET_PERIOD).unwrap_or(now),
             ready: now,
@@ -166,6 +170,8 @@ impl FolderReloader {
 
     /// Loads the existing plugins, then every change, until `abort_load` is cancelled.
     pub async fn run(mut self, mut watcher: Option<FolderWatcher>, stop: CancellationToken) {
+        // Without a watcher, this may be a command that needs every plugin once.
+        self.postpones_slow = watcher.is_some();
         self.scan(&FolderChanges::default(), watcher.as_mut()).await;
         let mut looks = interval(SCAN_INTERVAL);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -294,11 +300,16 @@ impl FolderReloader {
     fn start_load(&mut self, id: &str) {
         let Some(slot) = self.slots.get_mut(id) else { return };
         let Some(files) = slot.files.clone() else { return };
-        // Only the load at startup may skip reading a component with a known stamp.
+        let cause = match slot.retry {
+            // Only the load at startup may skip reading a component with a known stamp.
+            _ if !self.looked => LoadCause::Start { postpones_slow: self.postpones_slow },
+            Some(_) => LoadCause::Retry,
+            None => LoadCause::Change,
+        };
         let before = PreviousVersion {
             plugin: slot.candidate.plugin.clone(),
             are_rules_new: slot.are_rules_new,
-            is_start: !self.looked,
+            cause,
             grant_age: Arc::clone(&slot.age),
         };
         slot.settles_at = None;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use toolbay_model::text::clean_line;
 
-use super::{GrantFile, MAX_REASON_BYTES, PluginLoader, PluginSources, codeless_plugin};
+use super::{GrantFile, LoadOccasion, MAX_REASON_BYTES, PluginLoader, PluginSources, codeless_plugin};
 use crate::grant::{Grant, GrantSecrets};
 use crate::load_error::LoadError;
-use crate::load_result::{FallbackVersion, LoadOutcome, LoadResult, PreviousVersion};
+use crate::load_result::{FallbackVersion, LoadCause, LoadOutcome, LoadResult, PreviousVersion};
 use crate::loaded_component::LoadedComponent;
 use crate::plugin::{Plugin, tool_name};
 use crate::plugin_folder::PluginFiles;
@@ -33,8 +33,9 @@ impl PluginLoader {
         before: PreviousVersion,
     ) -> LoadResult {
         let Some(previous) = before.plugin.clone() else {
-            let known = before.is_start.then(|| files.clone());
-            return match self.load_first(&id, &files, known, &before.grant_age).await {
+            let is_start = matches!(before.cause, LoadCause::Start { .. });
+            let occasion = LoadOccasion { known: is_start.then(|| files.clone()), cause: before.cause };
+            return match self.load_first(&id, &files, occasion, &before.grant_age).await {
                 Ok(loaded) => LoadResult::Loaded(loaded),
                 Err(error) => LoadResult::Failed(error, FallbackVersion::Unchanged),
             };
@@ -76,12 +77,13 @@ impl PluginLoader {
             return Ok(LoadResult::Pending(narrow(grant).await?, settles));
         }
         let refused = |error| UpdateFailure { error, grant: (!is_same).then(|| Box::new(grant.clone())) };
-        let component = match self.load_component(id, None, None, !is_same).await.map_err(refused)? {
+        let occasion = || LoadOccasion { known: None, cause: before.cause };
+        let component = match self.load_component(id, occasion(), None, !is_same).await.map_err(refused)? {
             PluginSources::Component(component, _) => component,
             // Compiling can take minutes, during which a stricter grant applies.
             PluginSources::NotCompiled => match narrow(grant.clone()).await? {
                 Some(narrowed) => return Ok(LoadResult::Pending(Some(narrowed), Instant::now())),
-                None => match self.load_component(id, None, None, false).await.map_err(refused)? {
+                None => match self.load_component(id, occasion(), None, false).await.map_err(refused)? {
                     PluginSources::Component(component, _) => component,
                     PluginSources::NotCompiled => return Err(failed(LoadError::Gone)),
                 },

@@ -69,7 +69,9 @@ pub(super) async fn post(
     let (caller, trust) = match app.gate.authenticate_again((caller, trust), &headers, peer.source, &*app.host) {
         Ok(authenticated) => authenticated,
         Err(denied) => {
-            tracing::info!(peer = %peer.source, "request rejected: {denied}");
+            if app.rejections.needs_line(&peer.source.network(), denied.reason()) {
+                tracing::info!(peer = %peer.source, "request rejected: {denied}");
+            }
             return app.gate.challenge(&denied);
         }
     };

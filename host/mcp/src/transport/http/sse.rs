@@ -121,7 +121,9 @@ pub(super) async fn post_message(
         Ok((caller, _)) if open.session.is_owned_by(&caller) => caller,
         Ok(_) => return (StatusCode::NOT_FOUND, "unknown stream; open one at /sse").into_response(),
         Err(denied) => {
-            tracing::info!(peer = %peer.source, "request rejected: {denied}");
+            if app.rejections.needs_line(&peer.source.network(), denied.reason()) {
+                tracing::info!(peer = %peer.source, "request rejected: {denied}");
+            }
             return app.gate.challenge(&denied);
         }
     };
