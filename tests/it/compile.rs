@@ -103,6 +103,21 @@ fn a_slow_compile_delays_no_call_and_no_other_plugin() {
 }
 
 #[test]
+fn plugins_in_the_cache_do_not_wait_for_many_that_are_compiled() {
+    let folder = Folder::with("z.wasm", TinyComponent::new(&["z"]).build());
+    let config = config("[server]\nfirst_list = \"0s\"");
+    StdioServer::start_with_config(&folder, &config).wait_until_listed(&["z"]);
+    // More than are read at once. Each takes more than a minute; waiting for one would exceed the test's deadline.
+    for n in 0..12 {
+        folder.put(&format!("bomb{n}.wasm"), nested_blocks(5000 + n));
+    }
+    let mut server = StdioServer::start_with_config(&folder, &config);
+    server.wait_until_listed(&["z"]);
+    assert_eq!(server.text("z", json!({})), "fine");
+    assert!(!server.log.text().contains("WARN refused: "), "they still compile: {}", server.log.text());
+}
+
+#[test]
 fn the_previous_version_serves_while_a_plugin_is_compiled_again() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).with_text("one").build());
     let mut server = StdioServer::start_with_config(&folder, &config("cpu = \"1s\""));

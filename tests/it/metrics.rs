@@ -10,8 +10,10 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use self::exposition::Exposition;
+use crate::hostile::nested_blocks;
 use crate::support::{
-    DEADLINE, Folder, HttpServer, TinyComponent, error_kind_and_text, hostile, hostile_version, result_text, web,
+    DEADLINE, Folder, HttpServer, TinyComponent, ToolbayCommand, error_kind_and_text, hostile, hostile_version,
+    result_text, web,
 };
 
 /// No call of a test is one too many.
@@ -241,6 +243,59 @@ fn the_catalog_is_counted_as_it_changes() {
     let back = until(&server, "a is back", |metrics| of(metrics, "toolbay_offered", "kind", "tool") == 1);
     assert!(of(&back, "toolbay_compile_cache_lookups_total", "result", "hit") >= 1);
     assert_eq!(back.count("toolbay_compiles_total", &[("result", "ok")]), 2);
+}
+
+/// A new server with its own compile cache and this configuration, which refuses this number of plugins. Also returns
+/// how many of its compilations succeeded and failed until all plugins were tried.
+fn compiling(folder: &Folder, config: &str, refused: u64) -> (HttpServer, [u64; 2]) {
+    let config = format!("{config}\n[compile]\nstore = \"store\"\ncpu = \"2s\"\n");
+    let server = HttpServer::start_with_config(folder, &config).wait_until_ready();
+    let metrics = until(&server, "some are refused", |metrics| {
+        metrics.count("toolbay_plugins", &[("status", "refused")]) == refused
+    });
+    let compiled = ["ok", "failed"].map(|result| metrics.count("toolbay_compiles_total", &[("result", result)]));
+    (server, compiled)
+}
+
+#[test]
+fn a_refused_plugin_is_compiled_once_and_not_at_every_start() {
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    // One is refused when it is asked what it offers, the other one, an empty component, when it is linked.
+    folder.put("asked.wasm", TinyComponent::new(&["b"]).before_list("unreachable").build());
+    folder.put("empty.wasm", b"\0asm\x0d\0\x01\0");
+    let numbers = |config: &str, refused: u64| compiling(&folder, config, refused).1;
+    assert_eq!(numbers("", 2), [2, 1]);
+    assert_eq!(numbers("", 2), [0, 0], "they are known");
+    // With more fuel, it might answer.
+    let more = "[describe]\nfuel = 123_456_789";
+    assert_eq!(numbers(more, 2), [1, 1], "another limit");
+    assert_eq!(numbers(more, 2), [0, 0]);
+    folder.put("empty.wit", "package a:b;");
+    assert_eq!(numbers(more, 2), [0, 1], "the text beside it is another one");
+    folder.put("asked.wasm", TinyComponent::new(&["b"]).build());
+    assert_eq!(numbers(more, 1), [1, 0], "another file with the same name");
+    assert_eq!(numbers(more, 1), [0, 0]);
+}
+
+#[test]
+fn a_plugin_that_the_compile_command_refused_is_not_compiled_by_the_server() {
+    let folder = Folder::with("empty.wasm", b"\0asm\x0d\0\x01\0");
+    folder.write_config("[compile]\nstore = \"store\"\ncpu = \"2s\"\n");
+    let [first, second] = [(); 2].map(|()| ToolbayCommand::new(&folder).args(["compile"]).run());
+    assert_eq!(first.code, 1, "{first}");
+    assert_eq!(second.to_string(), first.to_string(), "the reason is known as well");
+    assert_eq!(compiling(&folder, "", 1).1, [0, 0]);
+}
+
+#[test]
+fn a_start_does_not_wait_for_a_plugin_that_took_too_long_at_the_last_one() {
+    let folder = Folder::with("bomb.wasm", nested_blocks(5000));
+    assert_eq!(compiling(&folder, "", 1).1, [0, 1]);
+    let (server, compiled) = compiling(&folder, "", 1);
+    assert_eq!(compiled, [0, 0]);
+    assert!(server.log.text().contains("to allow more, raise compile.cpu); it will be retried"));
+    let failed = |metrics: &Exposition| metrics.count("toolbay_compiles_total", &[("result", "failed")]);
+    until(&server, "it is tried again", |metrics| failed(metrics) == 1);
 }
 
 #[test]

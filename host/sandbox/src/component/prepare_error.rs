@@ -98,6 +98,7 @@ impl PrepareError {
             | Self::OtherTools(_)
             | Self::NothingOffered(_) => true,
             Self::Incomplete
+            | Self::Empty
             | Self::NotWasm(_)
             | Self::Compiler(_)
             | Self::Crashed(_)
