@@ -45,12 +45,7 @@ impl Grant {
 
     /// Checks the names in the grant against those of the plugin's tools, and of those that are left
     /// out, each with the reason.
-    fn check_names(
-        &self,
-        digest: Digest,
-        tools: &[String],
-        left_out: &BTreeMap<String, String>,
-    ) -> Result<(), String> {
+    fn check_names(&self, digest: Digest, tools: &[String], left_out: &BTreeMap<String, String>) -> Result<(), String> {
         if let Some(pinned) = self.component.filter(|pinned| *pinned != digest) {
             return Err(format!(
                 "component: the grant is for the file with {DIGEST_PREFIX}{pinned}, and this one has {DIGEST_PREFIX}{digest}; if you \
@@ -126,7 +121,10 @@ mod tests {
         insta::assert_snapshot!(said.join("\n"));
         for text in ["[tools.erase_all]\napprove = \"always\"", "offer = [\"erase_*\"]"] {
             let why = check(text).unwrap_err();
-            assert!(why.ends_with("because its definition is invalid: its input schema must be a JSON object"), "{why}");
+            assert!(
+                why.ends_with("because its definition is invalid: its input schema must be a JSON object"),
+                "{why}"
+            );
         }
         let why = check(&format!("component = \"sha256:{}\"", "0A".repeat(32))).unwrap_err();
         assert!(why.contains(&"0a".repeat(32)) && why.contains(&pinned), "{why}");

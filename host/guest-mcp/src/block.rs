@@ -158,9 +158,8 @@ mod tests {
         let resource = read(json!({"type": "resource", "resource": {"uri": "a:b", "blob": "AA==", "mimeType": "x/y"}}));
         assert_eq!((resource.uri.as_deref(), resource.data), (Some("a:b"), Some(vec![0])));
         let annotations = json!({"audience": "user", "priority": "high", "lastModified": 7});
-        let sloppy = read(
-            json!({"type": "resource_link", "uri": "a:b", "name": "n", "size": -1, "annotations": annotations}),
-        );
+        let sloppy =
+            read(json!({"type": "resource_link", "uri": "a:b", "name": "n", "size": -1, "annotations": annotations}));
         assert_eq!(sloppy, GuestBlock { kind: "resource_link".into(), ..named("a:b", "n") });
         let newer = read(json!({"type": "hologram", "text": "instead"}));
         assert_eq!((newer.kind.as_str(), newer.text.as_deref()), ("hologram", Some("instead")));

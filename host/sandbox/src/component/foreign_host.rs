@@ -54,7 +54,8 @@ impl ModuleNames {
         }
         if imports("wasix_") {
             return Some(
-                "built for WASIX (Wasmer), which extends WASI 0.1; rebuild it for wasm32-wasip2 or wasm32-wasip1".to_owned(),
+                "built for WASIX (Wasmer), which extends WASI 0.1; rebuild it for wasm32-wasip2 or wasm32-wasip1"
+                    .to_owned(),
             );
         }
         if imports_any(&["gojs", "go"]) {

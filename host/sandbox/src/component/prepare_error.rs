@@ -100,6 +100,7 @@ impl PrepareError {
             Self::Incomplete
             | Self::Empty
             | Self::NotWasm(_)
+            | Self::OtherFile(_)
             | Self::Compiler(_)
             | Self::Crashed(_)
             | Self::TimedOut(_)

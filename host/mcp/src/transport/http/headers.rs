@@ -42,8 +42,7 @@ pub(super) fn head_length(method: &Method, target: &Uri, headers: &HeaderMap) ->
     let origin = target.scheme_str().map_or(0, |scheme| scheme.len() + "://".len())
         + target.authority().map_or(0, |authority| authority.as_str().len());
     let path = target.path_and_query().map_or(0, |path| path.as_str().len());
-    let fields: usize =
-        headers.iter().map(|(name, value)| name.as_str().len() + value.len() + AROUND_HEADER).sum();
+    let fields: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + AROUND_HEADER).sum();
     method.as_str().len() + origin + path + AROUND_TARGET + fields + "\r\n".len()
 }
 
