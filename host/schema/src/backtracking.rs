@@ -5,7 +5,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fancy_regex::{Input, Regex, RegexBuilder};
+use fancy_regex::{CompileError, Error, Input, Regex, RegexBuilder};
 
 use super::budget;
 
@@ -33,6 +33,27 @@ const MAX_TEXT_PATTERN_PRODUCT: usize = 4 << 20;
 /// and only dropping them frees their memory.
 const RECOMPILE_STEPS: u64 = 50_000;
 
+/// The reason for which the backtracking engine does not compile a pattern.
+pub(super) enum BacktrackingError {
+    TooLarge,
+    /// The engine does not support the pattern, for this reason.
+    Unsupported(String),
+}
+
+impl BacktrackingError {
+    fn of(error: &Error) -> Self {
+        match error {
+            Error::CompileError(error) => match &**error {
+                // Only a part without look-around can be too large.
+                CompileError::InnerError(inner) if inner.syntax_error().is_none() => Self::TooLarge,
+                error => Self::Unsupported(error.to_string()),
+            },
+            Error::ParseError(at, error) => Self::Unsupported(format!("at byte {at}: {error}")),
+            error => Self::Unsupported(error.to_string()),
+        }
+    }
+}
+
 /// A pattern that is matched by a backtracking engine.
 pub(super) struct BacktrackingMatcher {
     /// The pattern in the syntax of the engine.
@@ -44,12 +65,23 @@ pub(super) struct BacktrackingMatcher {
 }
 
 impl BacktrackingMatcher {
-    /// Compiles a pattern, each part of which may have `size` bytes. Returns `None` if it is not a
-    /// valid pattern, or is too large.
-    pub(super) fn compile(source: &str, size: usize) -> Option<Self> {
-        let mut parts = PART_SIZE_LIMITS.into_iter().map(|part| part.min(size));
-        let (part, regex) = parts.find_map(|part| Some((part, build_regex(source, part)?)))?;
-        Some(Self { source: source.to_owned(), part_size: part, compiled: Mutex::new((Some(Arc::new(regex)), 0)) })
+    /// Compiles a pattern, each part of which may have `size` bytes.
+    ///
+    /// # Errors
+    ///
+    /// The pattern is too large, or the engine does not support it.
+    pub(super) fn compile(source: &str, size: usize) -> Result<Self, BacktrackingError> {
+        let mut fault = BacktrackingError::TooLarge;
+        for part in PART_SIZE_LIMITS.into_iter().map(|part| part.min(size)) {
+            match build_regex(source, part) {
+                Ok(regex) => {
+                    let compiled = Mutex::new((Some(Arc::new(regex)), 0));
+                    return Ok(Self { source: source.to_owned(), part_size: part, compiled });
+                }
+                Err(error) => fault = BacktrackingError::of(&error),
+            }
+        }
+        Err(fault)
     }
 
     /// Returns whether the pattern matches anywhere in `text`.
@@ -76,7 +108,7 @@ impl BacktrackingMatcher {
     fn regex(&self) -> Option<Arc<Regex>> {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         if compiled.0.is_none() {
-            *compiled = (build_regex(&self.source, self.part_size).map(Arc::new), 0);
+            *compiled = (build_regex(&self.source, self.part_size).ok().map(Arc::new), 0);
         }
         compiled.0.clone()
     }
@@ -90,13 +122,12 @@ impl BacktrackingMatcher {
     }
 }
 
-fn build_regex(source: &str, part: usize) -> Option<Regex> {
+fn build_regex(source: &str, part: usize) -> Result<Regex, Error> {
     RegexBuilder::new(source)
         .backtrack_limit(MAX_BACKTRACKS)
         .delegate_size_limit(part)
         .delegate_dfa_size_limit(part)
         .build()
-        .ok()
 }
 
 impl fmt::Debug for BacktrackingMatcher {

@@ -39,10 +39,9 @@ fn intended_branch<'a>(
     branches: &'a [Vec<ValidationError<'static>>],
     place: &str,
 ) -> Option<&'a [ValidationError<'static>]> {
-    let of = |is_other: fn(&ValidationErrorKind) -> bool| {
+    let of = |is_other: fn(&ValidationError<'static>) -> bool| {
         let fits = |errors: &&Vec<ValidationError<'static>>| {
-            !errors.is_empty()
-                && !errors.iter().any(|error| error.instance_path().as_str() == place && is_other(error.kind()))
+            !errors.is_empty() && !errors.iter().any(|error| error.instance_path().as_str() == place && is_other(error))
         };
         let mut left = branches.iter().filter(fits);
         match (left.next(), left.next()) {
@@ -55,22 +54,26 @@ fn intended_branch<'a>(
     of(is_member_mismatch).or_else(|| of(is_kind_mismatch)).or_else(|| of(is_type_mismatch))
 }
 
-fn is_type_mismatch(kind: &ValidationErrorKind) -> bool {
-    matches!(kind, ValidationErrorKind::Type { .. })
+fn is_type_mismatch(error: &ValidationError<'static>) -> bool {
+    matches!(error.kind(), ValidationErrorKind::Type { .. })
 }
 
-fn is_kind_mismatch(kind: &ValidationErrorKind) -> bool {
-    is_type_mismatch(kind) || matches!(kind, ValidationErrorKind::Enum { .. } | ValidationErrorKind::Constant { .. })
+fn is_kind_mismatch(error: &ValidationError<'static>) -> bool {
+    is_type_mismatch(error)
+        || matches!(error.kind(), ValidationErrorKind::Enum { .. } | ValidationErrorKind::Constant { .. })
 }
 
-fn is_member_mismatch(kind: &ValidationErrorKind) -> bool {
-    is_kind_mismatch(kind)
-        || matches!(
-            kind,
+fn is_member_mismatch(error: &ValidationError<'static>) -> bool {
+    // The library reports `additionalProperties` without `properties` as a schema `false`.
+    let takes_none = || error.schema_path().as_str().ends_with("/additionalProperties");
+    is_kind_mismatch(error)
+        || match error.kind() {
             ValidationErrorKind::Required { .. }
-                | ValidationErrorKind::AdditionalProperties { .. }
-                | ValidationErrorKind::UnevaluatedProperties { .. }
-        )
+            | ValidationErrorKind::AdditionalProperties { .. }
+            | ValidationErrorKind::UnevaluatedProperties { .. } => true,
+            ValidationErrorKind::FalseSchema => takes_none(),
+            _ => false,
+        }
 }
 
 #[cfg(test)]
@@ -132,6 +135,14 @@ mod tests {
             assert_eq!(said.len(), 1);
             assert!(said[0].contains("is not valid under any of the schemas"), "{said:?}");
         }
+    }
+
+    #[test]
+    fn a_branch_without_members_is_not_meant_by_an_object_with_some() {
+        let empty = json!({"type": "object", "additionalProperties": false});
+        let point = json!({"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]});
+        let schema = json!({"anyOf": [empty, point]});
+        assert_eq!(said(&schema, &json!({"x": "1"})), ["/x: \"1\" is not of type \"integer\""]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use jsonschema::Draft;
 use serde_json::{Map, Value, json};
 
+use super::client_keywords::{ClientKeywords, rewrite_identifiers};
 use super::definitions::hoist_definitions;
 use super::keywords::{can_be_boolean, for_each_subschema_mut};
 
@@ -21,20 +22,25 @@ const MAX_CHOICES: usize = 1_000;
 /// - A constant, or an enumeration of values of one type, also gets this `type`. Some adapters
 ///   reject schemas without it.
 /// - The targets of references are in `$defs` at the top.
+/// - Keywords that validators of clients refuse, or that the dialect of the schema ignores, are
+///   removed or rewritten.
 pub fn client_schema(schema: &Value) -> Value {
+    let draft = Draft::default().detect(schema);
     let mut schema = schema.clone();
-    let has_prefix =
-        !matches!(Draft::default().detect(&schema), Draft::Draft4 | Draft::Draft6 | Draft::Draft7 | Draft::Draft201909);
+    rewrite_identifiers(&mut schema, draft);
     hoist_definitions(&mut schema);
-    rewrite_for_clients(&mut schema, has_prefix);
+    let keywords = ClientKeywords::new(&schema, draft);
+    rewrite_for_clients(&mut schema, &keywords, true);
     schema
 }
 
-fn rewrite_for_clients(schema: &mut Value, has_prefix: bool) {
+fn rewrite_for_clients(schema: &mut Value, keywords: &ClientKeywords, is_root: bool) {
     let Some(members) = schema.as_object_mut() else { return };
+    keywords.rewrite(members, is_root);
     if members.get("items") == Some(&Value::Bool(false)) {
         members.remove("items");
-        let prefix = members.get("prefixItems").filter(|_| has_prefix).and_then(Value::as_array).map_or(0, Vec::len);
+        let prefix = members.get("prefixItems").filter(|_| keywords.has_prefix_items());
+        let prefix = prefix.and_then(Value::as_array).map_or(0, Vec::len);
         let least = f64::from(u32::try_from(prefix).unwrap_or(u32::MAX));
         let is_less = |most: f64| most < least;
         if !members.get("maxItems").and_then(Value::as_f64).is_some_and(is_less) {
@@ -45,7 +51,7 @@ fn rewrite_for_clients(schema: &mut Value, has_prefix: bool) {
     for_each_subschema_mut(members, &mut |keyword, schema| match schema {
         Value::Bool(true) if !can_be_boolean(keyword) => *schema = json!({}),
         Value::Bool(false) if !can_be_boolean(keyword) => *schema = json!({"not": {}}),
-        schema => rewrite_for_clients(schema, has_prefix),
+        schema => rewrite_for_clients(schema, keywords, false),
     });
 }
 
@@ -84,6 +90,9 @@ pub(super) fn choice_values(branches: &Value) -> Option<Vec<Value>> {
         if values.len() > MAX_CHOICES {
             return None;
         }
+    }
+    if values.is_empty() {
+        return None;
     }
     // The values of `enum` should be unique.
     let mut unique: Vec<Value> = Vec::with_capacity(values.len());

@@ -1,8 +1,9 @@
 //! Notes on the parts of a schema that are valid, but that some clients do not support.
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 use toolbay_model::text::clean_line;
 
+use super::client_schema::client_schema;
 use super::keywords::for_each_subschema;
 
 /// Maximum number of notes on one schema.
@@ -11,30 +12,59 @@ const MAX_NOTES: usize = 8;
 /// Maximum size of a quoted pattern or name, in bytes.
 const MAX_QUOTED_BYTES: usize = 80;
 
+/// The members that every object has in JavaScript. Validators there do not distinguish them from
+/// members of a result.
+const JAVASCRIPT_MEMBERS: [&str; 12] = [
+    "constructor",
+    "hasOwnProperty",
+    "isPrototypeOf",
+    "propertyIsEnumerable",
+    "toLocaleString",
+    "toString",
+    "valueOf",
+    "__defineGetter__",
+    "__defineSetter__",
+    "__lookupGetter__",
+    "__lookupSetter__",
+    "__proto__",
+];
+
 /// Returns compatibility notes on a schema for its author. `output` is true for an output schema,
 /// which clients use to check results.
 pub fn compatibility_notes(schema: &Value, output: bool) -> Vec<String> {
     let mut notes = Vec::new();
     let (mut open, mut patterns, mut formats, mut words) = (vec![schema], Vec::new(), Vec::new(), Vec::new());
+    let (mut steps, mut javascript): (Vec<String>, Vec<&str>) = (Vec::new(), Vec::new());
     while let Some(schema) = open.pop() {
         let Some(members) = schema.as_object() else { continue };
         let own = members.get("pattern").and_then(Value::as_str);
         let names = members.get("patternProperties").and_then(Value::as_object);
         patterns.extend(own.into_iter().chain(names.into_iter().flat_map(|names| names.keys().map(String::as_str))));
         formats.extend(members.get("format").and_then(Value::as_str));
-        let properties = members.get("properties").and_then(Value::as_object).filter(|_| !output);
-        words.extend(
-            properties
-                .into_iter()
-                .flat_map(|own| own.keys().map(String::as_str))
-                .filter(|name| !is_portable_name(name)),
-        );
+        let step = members.get("multipleOf").and_then(Value::as_number);
+        steps.extend(step.filter(|step| is_inexact(step)).map(Number::to_string));
+        let properties = members.get("properties").and_then(Value::as_object);
+        let names = properties.into_iter().flat_map(|own| own.keys().map(String::as_str));
+        if output {
+            javascript.extend(names.filter(|name| JAVASCRIPT_MEMBERS.contains(name)));
+        } else {
+            words.extend(names.filter(|name| !is_portable_name(name)));
+        }
         for_each_subschema(members, &mut |_, schema| open.push(schema));
     }
     patterns.retain(|pattern| uncommon_feature(pattern).is_some());
-    for list in [&mut patterns, &mut formats, &mut words] {
+    for list in [&mut patterns, &mut formats, &mut words, &mut javascript] {
         list.sort_unstable();
         list.dedup();
+    }
+    steps.sort_unstable();
+    steps.dedup();
+    if has_identifiers(&client_schema(schema)) {
+        notes.push(
+            "clients that compile all schemas of a list lose the list if two have the same $id; leave $id out, and \
+             refer to definitions with #/$defs/NAME"
+                .to_owned(),
+        );
     }
     notes.extend(patterns.iter().filter_map(|pattern| {
         let why = match uncommon_feature(pattern)? {
@@ -47,6 +77,18 @@ pub fn compatibility_notes(schema: &Value, output: bool) -> Vec<String> {
         let name = clean_line(name, MAX_QUOTED_BYTES);
         format!("some clients and APIs refuse the argument {name:?}: they take letters (A-Z a-z), and after the first also 0-9 _ -, 64 at most")
     }));
+    notes.extend(steps.iter().map(|step| {
+        format!(
+            "clients in JavaScript and Python refuse many multiples of {step}, because they divide in binary floating \
+             point; use whole numbers of a smaller unit, or a string with a pattern"
+        )
+    }));
+    notes.extend(javascript.iter().map(|name| {
+        format!(
+            "clients in JavaScript take the member {name:?} for a part of the language, and can refuse results or lose \
+             it; give it another name"
+        )
+    }));
     if output {
         notes.extend(formats.iter().map(|format| {
             let format = clean_line(format, MAX_QUOTED_BYTES);
@@ -55,6 +97,25 @@ pub fn compatibility_notes(schema: &Value, output: bool) -> Vec<String> {
     }
     notes.truncate(MAX_NOTES);
     notes
+}
+
+/// Returns whether binary floating point has no exact form of a step: the step is a fraction, and
+/// not one of a small power of two.
+fn is_inexact(step: &Number) -> bool {
+    !step.as_f64().is_some_and(|step| (step * 1024.0).fract() == 0.0)
+}
+
+/// Returns whether a schema, or a part of it, has an `$id`.
+fn has_identifiers(schema: &Value) -> bool {
+    let mut open = vec![schema];
+    while let Some(members) = open.pop().map(Value::as_object) {
+        let Some(members) = members else { continue };
+        if members.get("$id").is_some_and(Value::is_string) {
+            return true;
+        }
+        for_each_subschema(members, &mut |_, schema| open.push(schema));
+    }
+    false
 }
 
 /// Returns whether every client and model API accepts an argument with this name.
@@ -133,6 +194,15 @@ mod tests {
         assert_eq!(compatibility_notes(&schema, true).len(), 3);
         let names = json!({"properties": {"_a": {}, "$b": {}, "a b": {}, "é": {}, "c_D-1": {"properties": {"1": {}}}}});
         assert_eq!((compatibility_notes(&names, false).len(), compatibility_notes(&names, true).len()), (5, 0));
+        let proto: Value = serde_json::from_str(r#"{"properties":{"__proto__":{},"toString":{},"x":{}}}"#).unwrap();
+        assert_eq!((compatibility_notes(&proto, true).len(), compatibility_notes(&proto, false).len()), (2, 1));
+        let steps = json!({"a": {"multipleOf": 0.01}, "b": {"multipleOf": 0.5}, "c": {"multipleOf": 10}});
+        let price = json!({"properties": steps});
+        assert_eq!((compatibility_notes(&price, true).len(), compatibility_notes(&price, false).len()), (1, 1));
+        let named = json!({"$id": "https://x/", "properties": {"a": {"$ref": "#/properties/b"}, "b": {"$id": "b"}}});
+        assert_eq!(compatibility_notes(&named, true).len(), 0);
+        let named = json!({"properties": {"a": {"$ref": "b"}, "b": {"$id": "b"}}});
+        assert_eq!(compatibility_notes(&named, true).len(), 1);
         let many = json!({"anyOf": (0..20).map(|n| json!({"format": format!("f{n}")})).collect::<Vec<_>>()});
         assert_eq!(compatibility_notes(&many, true).len(), MAX_NOTES);
     }

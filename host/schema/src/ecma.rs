@@ -4,7 +4,7 @@
 //! The engine that matches patterns supports more syntax, and so do the engines in plugins'
 //! languages. A client whose validator does not support it would lose the whole list of tools.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// Maximum length of the quoted part of a pattern, in characters.
 const MAX_QUOTED_CHARS: usize = 24;
@@ -31,21 +31,41 @@ const UNICODE_PROPERTIES: &str = " Any ASCII ASCII_Hex_Digit AHex Alphabetic Alp
     Pi Initial_Punctuation Po Other_Punctuation Ps Open_Punctuation S Symbol Sc Currency_Symbol Sk Modifier_Symbol \
     Sm Math_Symbol So Other_Symbol Z Separator Zl Line_Separator Zp Paragraph_Separator Zs Space_Separator ";
 
-/// Checks a pattern.
+/// Checks a pattern, and returns what an engine needs to know of it.
 ///
 /// # Errors
 ///
 /// Returns the position of the mistake, and the text to write instead.
-pub(super) fn check_pattern(source: &str) -> Result<(), String> {
+pub(super) fn check_pattern(source: &str) -> Result<EcmaPattern, String> {
     let mut reader = PatternParser { chars: source.chars().collect(), ..PatternParser::default() };
     reader.parse().map_err(|fault| {
-        let found: String = reader.chars.iter().skip(fault.at).take(fault.length.min(MAX_QUOTED_CHARS)).collect();
-        let at = fault.at + 1;
-        let place = if found.is_empty() { "at its end".to_owned() } else { format!("at character {at}, {found:?}") };
-        let pattern: String = source.chars().take(2 * MAX_QUOTED_CHARS).collect();
-        let cut = if pattern.len() < source.len() { "…" } else { "" };
-        format!("the pattern {pattern:?}{cut} is not a \"regex\" of ECMA-262: {place}: {}", fault.replacement)
-    })
+        let place = quote_place(&reader.chars, fault.at, fault.length);
+        let pattern = quote_pattern(source);
+        format!("the pattern {pattern} is not a \"regex\" of ECMA-262: {place}: {}", fault.replacement)
+    })?;
+    let largest_count = reader.largest_count.map(|(_, at, length)| quote_place(&reader.chars, at, length));
+    Ok(EcmaPattern { engine_source: reader.engine_source(), largest_count })
+}
+
+/// A pattern that conforms to ECMA-262.
+#[derive(Debug)]
+pub(super) struct EcmaPattern {
+    /// The pattern with what engines for Rust write in another way; `None` if there is no such part.
+    pub(super) engine_source: Option<String>,
+    /// The place of the largest count of repetitions, such as `at character 2, "{1,1000}"`.
+    pub(super) largest_count: Option<String>,
+}
+
+/// Quotes the beginning of a pattern.
+pub(super) fn quote_pattern(source: &str) -> String {
+    let pattern: String = source.chars().take(2 * MAX_QUOTED_CHARS).collect();
+    let cut = if pattern.len() < source.len() { "…" } else { "" };
+    format!("{pattern:?}{cut}")
+}
+
+fn quote_place(chars: &[char], at: usize, length: usize) -> String {
+    let found: String = chars.iter().skip(at).take(length.min(MAX_QUOTED_CHARS)).collect();
+    if found.is_empty() { "at its end".to_owned() } else { format!("at character {}, {found:?}", at + 1) }
 }
 
 /// An error in a pattern.
@@ -78,7 +98,15 @@ struct PatternParser {
     /// For each open group, whether it is a look-around.
     open_groups: Vec<bool>,
     group_count: usize,
-    group_names: BTreeSet<String>,
+    /// The numbers of the groups with names.
+    group_names: BTreeMap<String, usize>,
+    /// The parts that engines for Rust write in another way: the position, the length, and what to
+    /// write.
+    rewrites: Vec<(usize, usize, String)>,
+    /// The beginnings of the groups with names: the position and the length.
+    named_groups: Vec<(usize, usize)>,
+    /// The largest count of repetitions, its position and its length.
+    largest_count: Option<(u64, usize, usize)>,
     /// The references to groups: the number or name, the position, and the length.
     numbered_references: Vec<(usize, usize, usize)>,
     named_references: Vec<(String, usize, usize)>,
@@ -130,11 +158,37 @@ impl PatternParser {
                 "there is no such group; write \"\\\\x01\" for a character by its code",
             ));
         }
-        if let Some((_, at, length)) = self.named_references.iter().find(|(name, ..)| !self.group_names.contains(name))
-        {
+        let is_unknown = |name: &String| !self.group_names.contains_key(name);
+        if let Some((_, at, length)) = self.named_references.iter().find(|(name, ..)| is_unknown(name)) {
             return Err(pattern_error(*at, *length, "there is no group with this name"));
         }
         Ok(())
+    }
+
+    /// Returns the pattern as engines for Rust write it; `None` if they write it in the same way.
+    fn engine_source(&self) -> Option<String> {
+        let mut rewrites = self.rewrites.clone();
+        // The engines know names only for groups to which nothing refers by number.
+        if !self.named_references.is_empty() || !self.numbered_references.is_empty() {
+            rewrites.extend(self.named_groups.iter().map(|(at, length)| (*at, *length, "(".to_owned())));
+            rewrites.extend(self.named_references.iter().map(|(name, at, length)| {
+                let number = self.group_names.get(name).copied().unwrap_or_default();
+                // A digit can follow the reference.
+                (*at, *length, format!("(?:\\{number})"))
+            }));
+        }
+        if rewrites.is_empty() {
+            return None;
+        }
+        rewrites.sort_unstable();
+        let (mut written, mut end) = (String::new(), 0);
+        for (at, length, text) in rewrites {
+            written.extend(self.chars.get(end..at).unwrap_or_default());
+            written.push_str(&text);
+            end = at + length;
+        }
+        written.extend(self.chars.get(end..).unwrap_or_default());
+        Some(written)
     }
 
     fn peek(&self, ahead: usize) -> Option<char> {
@@ -175,10 +229,11 @@ impl PatternParser {
             if !is_name(&name) {
                 return Err(pattern_error(start, length, "a group's name has letters, digits and \"_\""));
             }
-            if !self.group_names.insert(name) {
+            self.group_count += 1;
+            if self.group_names.insert(name, self.group_count).is_some() {
                 return Err(pattern_error(start, length, "two groups have this name; give each its own"));
             }
-            self.group_count += 1;
+            self.named_groups.push((start, length));
             self.open_groups.push(false);
             self.advance(length, QuantifierTarget::Nothing);
             return Ok(());
@@ -269,6 +324,10 @@ impl PatternParser {
         if is_number(most) && number(most) < number(least) {
             return Err(pattern_error(start, length, &format!("write \"{{{most},{least}}}\"")));
         }
+        let count = number(if is_number(most) { most } else { least });
+        if self.largest_count.is_none_or(|(largest, ..)| largest < count) {
+            self.largest_count = Some((count, start, length));
+        }
         self.at += length;
         Ok(())
     }
@@ -322,7 +381,10 @@ impl PatternParser {
             'c' if self.peek(2).is_some_and(|c| c.is_ascii_alphabetic()) => {
                 (3, self.peek(2).map(|c| u32::from(c) % 32))
             }
-            '0' if !self.peek(2).is_some_and(|c| c.is_ascii_digit()) => (2, Some(0)),
+            '0' if !self.peek(2).is_some_and(|c| c.is_ascii_digit()) => {
+                self.rewrites.push((start, 2, "\\x00".to_owned()));
+                (2, Some(0))
+            }
             'x' if hex(start + 2, 2).is_some() => (4, hex(start + 2, 2)),
             'u' if self.peek(2) == Some('{') => {
                 let inner = self.text_until(3, '}').unwrap_or_default();
@@ -337,7 +399,9 @@ impl PatternParser {
                     if self.peek(6) == Some('\\') && self.peek(7) == Some('u') { hex(start + 8, 4) } else { None };
                 match (hex(start + 2, 4), low) {
                     (Some(high @ 0xd800..=0xdbff), Some(low @ 0xdc00..=0xdfff)) => {
-                        (12, Some(0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00)))
+                        let code = 0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+                        self.rewrites.push((start, 12, format!("\\u{{{code:x}}}")));
+                        (12, Some(code))
                     }
                     (code, _) => (6, code),
                 }
@@ -396,6 +460,7 @@ impl PatternParser {
     fn parse_class(&mut self) -> Result<(), PatternError> {
         let start = self.at;
         self.at += if self.peek(1) == Some('^') { 2 } else { 1 };
+        let content = self.at;
         loop {
             match self.peek(0) {
                 None => {
@@ -427,6 +492,11 @@ impl PatternParser {
                 }
             }
         }
+        if self.at == content {
+            // A class without characters matches nothing, and its negation matches everything.
+            let negation = if content - start == 1 { "^" } else { "" };
+            self.rewrites.push((start, content + 1 - start, format!("[{negation}\\x00-\\u{{10ffff}}]")));
+        }
         self.advance(1, QuantifierTarget::Atom);
         Ok(())
     }
@@ -439,6 +509,7 @@ impl PatternParser {
                 Ok(None)
             }
             (Some('\\'), Some('b')) => {
+                self.rewrites.push((self.at, 2, "\\x08".to_owned()));
                 self.at += 2;
                 Ok(Some(8))
             }
@@ -552,7 +623,7 @@ mod tests {
             "[(){}*+?.|^$]",
         ];
         for pattern in patterns {
-            assert_eq!(check_pattern(pattern), Ok(()), "{pattern}");
+            assert_eq!(check_pattern(pattern).err(), None, "{pattern}");
         }
     }
 
@@ -610,6 +681,22 @@ mod tests {
         ];
         let said: Vec<String> = patterns.iter().map(|pattern| check_pattern(pattern).unwrap_err()).collect();
         insta::assert_snapshot!(said.join("\n"));
+    }
+
+    #[test]
+    fn what_engines_write_in_another_way_is_rewritten() {
+        for (pattern, written) in [
+            (r"(?<year>\d{4})\k<year>1", r"(\d{4})(?:\1)1"),
+            (r"\k<b>(?<a>x)(y)(?<b>z)", r"(?:\3)(x)(y)(z)"),
+            (r"(?<a>x)\1", r"(x)\1"),
+            ("[]|[^]", r"[^\x00-\u{10ffff}]|[\x00-\u{10ffff}]"),
+            (r"\0[\b]\ud83d\ude00", r"\x00[\x08]\u{1f600}"),
+        ] {
+            assert_eq!(check_pattern(pattern).unwrap().engine_source.as_deref(), Some(written), "{pattern}");
+        }
+        assert_eq!(check_pattern(r"(?<a>x)\b").unwrap().engine_source, None);
+        let largest = check_pattern("a{2,}b{1,1000}c{7}").unwrap().largest_count;
+        assert_eq!(largest.as_deref(), Some("at character 7, \"{1,1000}\""));
     }
 
     #[test]

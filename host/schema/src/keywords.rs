@@ -29,6 +29,11 @@ const SCHEMA_KEYWORDS: [&str; 12] = [
 const BOOLEAN_KEYWORDS: [&str; 4] =
     ["additionalItems", "additionalProperties", "unevaluatedItems", "unevaluatedProperties"];
 
+/// Returns whether the value of this keyword is a map from names to schemas.
+pub(super) fn is_schema_map(keyword: &str) -> bool {
+    SCHEMA_MAP_KEYWORDS.contains(&keyword)
+}
+
 /// Returns whether every validator accepts a boolean as the value of this keyword.
 pub(super) fn can_be_boolean(keyword: &str) -> bool {
     BOOLEAN_KEYWORDS.contains(&keyword)

@@ -85,7 +85,7 @@ impl PatternBudget {
         if before.saturating_add(size) <= Self::MAX_NAME_BYTES {
             return Ok(());
         }
-        Err("its patternProperties need too much memory: use fewer or simpler patterns".to_owned())
+        Err("all patterns for names need too much memory; use fewer or simpler ones".to_owned())
     }
 }
 

@@ -3,16 +3,20 @@
 use jsonschema::{Keyword, ValidationError};
 use jsonschema_regex::to_rust_regex;
 use serde_json::Value;
+use toolbay_model::text::format_thousands;
 
 use super::automaton::AutomatonMatcher;
-use super::backtracking::BacktrackingMatcher;
+use super::backtracking::{BacktrackingError, BacktrackingMatcher};
 use super::budget;
 use super::counted_json::{CountedJson, CountedValue};
-use super::ecma;
+use super::ecma::{self, EcmaPattern};
 use super::pattern_budget::PatternBudget;
 
 /// Maximum size of a text that a violation quotes, in bytes.
 const MAX_QUOTED_BYTES: usize = 200;
+
+/// Maximum length of the quoted place of an error in a pattern, in characters.
+const MAX_QUOTED_PLACE_CHARS: usize = 12;
 
 /// Bytes of a text that are copied for a violation in one step.
 const COPIED_BYTES_PER_STEP: usize = 512;
@@ -29,15 +33,22 @@ impl PatternEngine {
     ///
     /// # Errors
     ///
-    /// The pattern is invalid or too large.
-    pub(super) fn compile(source: &str, patterns: &PatternBudget) -> Result<Self, ()> {
-        let translated = to_rust_regex(source)?;
+    /// The pattern is invalid or too large. The message names the place, and what to write instead.
+    pub(super) fn compile(source: &str, patterns: &PatternBudget) -> Result<Self, String> {
+        let pattern = ecma::check_pattern(source)?;
+        let written = pattern.engine_source.as_deref().unwrap_or(source);
+        let translated = to_rust_regex(written).map_err(|()| unsupported(source, &syntax_error(written)))?;
         match regex_syntax::Parser::new().parse(&translated) {
-            Ok(parsed) => AutomatonMatcher::compile(&parsed, patterns).map(Box::new).map(Self::Automaton).ok_or(()),
-            Err(_) => BacktrackingMatcher::compile(&translated, patterns.max_pattern_bytes())
-                .map(Box::new)
-                .map(Self::Backtracking)
-                .ok_or(()),
+            Ok(parsed) => AutomatonMatcher::compile(&parsed, patterns)
+                .map(|automaton| Self::Automaton(Box::new(automaton)))
+                .ok_or_else(|| too_large(source, &pattern, patterns)),
+            Err(error) => BacktrackingMatcher::compile(&translated, patterns.max_pattern_bytes())
+                .map(|backtracking| Self::Backtracking(Box::new(backtracking)))
+                .map_err(|fault| match fault {
+                    BacktrackingError::TooLarge => too_large(source, &pattern, patterns),
+                    // The engine that has no look-around knows better what is wrong with the rest.
+                    BacktrackingError::Unsupported(why) => unsupported(source, &described(&error).unwrap_or(why)),
+                }),
         }
     }
 
@@ -47,6 +58,61 @@ impl PatternEngine {
             Self::Backtracking(backtracking) => backtracking.is_match(text),
         }
     }
+}
+
+/// Returns the message for a pattern that needs too much memory.
+fn too_large(source: &str, pattern: &EcmaPattern, patterns: &PatternBudget) -> String {
+    let most = format_thousands((patterns.max_pattern_bytes() >> 10) as u64);
+    let instead = match &pattern.largest_count {
+        Some(count) => format!("{count}: write a smaller count, or \"+\" or \"*\" with maxLength"),
+        None => "write fewer alternatives and classes".to_owned(),
+    };
+    let pattern = ecma::quote_pattern(source);
+    format!(
+        "the pattern {pattern} is too large: {instead} (compiled, it may have {most} KiB here; the patterns of a \
+         plugin share 16 MiB)"
+    )
+}
+
+/// Returns the message for a pattern that the engines cannot compile for another reason.
+fn unsupported(source: &str, why: &str) -> String {
+    let pattern = ecma::quote_pattern(source);
+    format!("the pattern {pattern} is one of ECMA-262, but Toolbay cannot compile it: {why}; write it in another way")
+}
+
+/// Returns the reason for which a pattern cannot be translated.
+fn syntax_error(written: &str) -> String {
+    match regex_syntax::ast::parse::Parser::new().parse(written) {
+        Err(error) => describe_syntax(written, error.span().start.offset, &error.kind().to_string()),
+        Ok(_) => "it has a part that no engine has".to_owned(),
+    }
+}
+
+/// Returns the reason in an error of the engine without look-around; `None` if that is only the
+/// look-around or a back reference.
+fn described(error: &regex_syntax::Error) -> Option<String> {
+    match error {
+        regex_syntax::Error::Parse(error) => {
+            let is_expected = matches!(
+                error.kind(),
+                regex_syntax::ast::ErrorKind::UnsupportedLookAround
+                    | regex_syntax::ast::ErrorKind::UnsupportedBackreference
+            );
+            let why = describe_syntax(error.pattern(), error.span().start.offset, &error.kind().to_string());
+            (!is_expected).then_some(why)
+        }
+        regex_syntax::Error::Translate(error) => {
+            Some(describe_syntax(error.pattern(), error.span().start.offset, &error.kind().to_string()))
+        }
+        _ => None,
+    }
+}
+
+/// Describes an error at a byte of a pattern.
+fn describe_syntax(pattern: &str, offset: usize, why: &str) -> String {
+    let before = pattern.get(..offset).unwrap_or_default().chars().count();
+    let found: String = pattern.chars().skip(before).take(MAX_QUOTED_PLACE_CHARS).collect();
+    format!("at character {}, {found:?}: {why}", before + 1)
 }
 
 /// The keyword `pattern`.
@@ -63,9 +129,7 @@ impl PatternKeyword {
     /// The value is not a valid pattern, or the pattern is too large.
     pub(super) fn compile(value: &Value, patterns: &PatternBudget) -> Result<Self, ValidationError<'static>> {
         let source = value.as_str().unwrap_or_default();
-        ecma::check_pattern(source).map_err(ValidationError::custom)?;
-        let engine = PatternEngine::compile(source, patterns);
-        let engine = engine.map_err(|()| ValidationError::custom(format!("{value} is not a \"regex\"")))?;
+        let engine = PatternEngine::compile(source, patterns).map_err(ValidationError::custom)?;
         Ok(Self { source: source.to_owned(), engine })
     }
 }

@@ -4,16 +4,23 @@
 //! therefore charged to the budget in advance: for an automaton, the worst case; for a backtracking
 //! pattern, the actual work.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value};
+use toolbay_model::text::clean_line;
 
 use super::backtracking::BacktrackingMatcher;
 use super::budget::{self, NameCost};
 use super::ecma;
+use super::keywords::for_each_subschema_mut;
 use super::pattern_budget::PatternBudget;
 use super::pattern_keyword::PatternEngine;
 
 /// Bytes of a pattern that are compared with a name in one step, if the pattern is a list of names.
 const SOURCE_BYTES_PER_STEP: usize = 64;
+
+/// Maximum size of the place of a pattern in a message, in bytes.
+const MAX_POINTER_BYTES: usize = 200;
 
 /// States of an automaton that process one byte in one step.
 const STATES_PER_STEP: u64 = 4;
@@ -37,40 +44,54 @@ impl PropertyNames {
     /// memory.
     pub(super) fn of(schema: &Value, patterns: &PatternBudget) -> Result<Self, String> {
         let mut names = Self::default();
-        let mut open = vec![schema];
-        while let Some(value) = open.pop() {
-            match value {
-                Value::Array(items) => open.extend(items),
-                Value::Object(members) => {
-                    open.extend(members.values());
-                    if let Some(Value::Object(own)) = members.get("patternProperties") {
-                        own.keys().try_for_each(|source| names.add(source, patterns))?;
-                    }
-                }
-                _ => {}
-            }
-        }
+        names.collect(schema, &mut String::new(), patterns)?;
         Ok(names)
     }
 
-    fn add(&mut self, source: &str, patterns: &PatternBudget) -> Result<(), String> {
-        ecma::check_pattern(source).map_err(|why| format!("patternProperties: {why}"))?;
-        self.fixed_steps += (source.len() / SOURCE_BYTES_PER_STEP) as u64;
-        // The library reports invalid patterns.
-        match PatternEngine::compile(source, patterns) {
-            Ok(PatternEngine::Automaton(automaton)) => {
-                if let Some(size) = automaton.dense_dfa_size() {
-                    return patterns.reserve_name_bytes(size);
+    /// Collects the patterns in a part of a schema, whose place is `pointer`.
+    fn collect(&mut self, value: &Value, pointer: &mut String, patterns: &PatternBudget) -> Result<(), String> {
+        let length = pointer.len();
+        match value {
+            Value::Array(items) => {
+                for (number, item) in items.iter().enumerate() {
+                    let _ = write!(pointer, "/{number}");
+                    self.collect(item, pointer, patterns)?;
+                    pointer.truncate(length);
                 }
-                self.state_count += automaton.state_count() as u64;
-                patterns.reserve_name_bytes(PatternBudget::LARGE_NAME_BYTES)
             }
-            Ok(PatternEngine::Backtracking(backtracking)) => {
-                self.backtracking.push(*backtracking);
-                patterns.reserve_name_bytes(PatternBudget::LARGE_NAME_BYTES)
+            Value::Object(members) => {
+                for (name, member) in members {
+                    pointer.push('/');
+                    pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+                    if let (Value::Object(own), "patternProperties") = (member, name.as_str()) {
+                        for source in own.keys() {
+                            self.add(source, patterns)
+                                .map_err(|why| format!("{}: {why}", clean_line(pointer, MAX_POINTER_BYTES)))?;
+                        }
+                    }
+                    self.collect(member, pointer, patterns)?;
+                    pointer.truncate(length);
+                }
             }
-            Err(()) => Ok(()),
+            _ => {}
         }
+        Ok(())
+    }
+
+    fn add(&mut self, source: &str, patterns: &PatternBudget) -> Result<(), String> {
+        let engine = PatternEngine::compile(source, patterns)?;
+        self.fixed_steps += (source.len() / SOURCE_BYTES_PER_STEP) as u64;
+        let size = match engine {
+            PatternEngine::Automaton(automaton) => automaton.dense_dfa_size().unwrap_or_else(|| {
+                self.state_count += automaton.state_count() as u64;
+                PatternBudget::LARGE_NAME_BYTES
+            }),
+            PatternEngine::Backtracking(backtracking) => {
+                self.backtracking.push(*backtracking);
+                PatternBudget::LARGE_NAME_BYTES
+            }
+        };
+        patterns.reserve_name_bytes(size)
     }
 
     /// Charges the cost of matching the names in the schema itself, which the library does when it
@@ -100,6 +121,26 @@ impl PropertyNames {
             self.take(name);
         }
     }
+}
+
+/// Rewrites the patterns for names that the library's engine does not compile as they are.
+pub(super) fn rewrite_name_patterns(schema: &mut Value) {
+    let Some(members) = schema.as_object_mut() else { return };
+    if let Some(Value::Object(patterns)) = members.get_mut("patternProperties") {
+        let sources: Vec<String> = patterns.keys().cloned().collect();
+        for source in sources {
+            let Some(mut written) = ecma::check_pattern(&source).ok().and_then(|pattern| pattern.engine_source) else {
+                continue;
+            };
+            while patterns.contains_key(&written) {
+                written = format!("(?:{written})");
+            }
+            if let Some(schema) = patterns.remove(&source) {
+                patterns.insert(written, schema);
+            }
+        }
+    }
+    for_each_subschema_mut(members, &mut |_, schema| rewrite_name_patterns(schema));
 }
 
 impl NameCost for PropertyNames {

@@ -14,10 +14,11 @@ use super::budget::{self, CheckBudget, NameCost};
 use super::conversion::{self, ValueConversion};
 use super::counted_json::{CountedJson, CountedValue};
 use super::example;
+use super::forbidden::describe_forbidden;
 use super::parse::parse_schema;
 use super::pattern_budget::{self, PatternBudget};
 use super::pattern_keyword::PatternKeyword;
-use super::property_names::PropertyNames;
+use super::property_names::{PropertyNames, rewrite_name_patterns};
 use super::step_keyword::StepKeyword;
 
 /// Maximum nesting of a schema. Schemas written by hand stay below ten.
@@ -182,7 +183,10 @@ impl JsonSchema {
             Err(why) => return Some(whole_value_violation(why)),
         };
         let fits = checks.matches(instance, CheckBudget::QUICK, &Interrupt::default())?;
-        Some(if fits { Vec::new() } else { checks.list_violations(instance, CheckBudget::LIST, &Interrupt::default()) })
+        if fits {
+            return Some(Vec::new());
+        }
+        Some(checks.list_violations(&self.value, instance, CheckBudget::LIST, &Interrupt::default()))
     }
 
     /// Like [`JsonSchema::violations`], until `interrupt` is due. May take seconds.
@@ -232,7 +236,7 @@ impl JsonSchema {
         };
         match checks.matches(instance, check, interrupt) {
             Some(true) => Vec::new(),
-            Some(false) => checks.list_violations(instance, list, interrupt),
+            Some(false) => checks.list_violations(&self.value, instance, list, interrupt),
             None => whole_value_violation("validation against the schema takes too long"),
         }
     }
@@ -260,10 +264,12 @@ impl CompiledSchema {
             .with_keyword("pattern", move |_, value, _| Ok(Box::new(PatternKeyword::compile(value, &of_plugin)?)))
             .with_keyword(budget::STEP_KEYWORD, |_, _, _| Ok(Box::new(StepKeyword)));
         let siblings_count = !matches!(Draft::default().detect(value), Draft::Draft4 | Draft::Draft6 | Draft::Draft7);
-        let stepped = budget::with_steps(value, siblings_count);
+        let mut plain = value.clone();
+        rewrite_name_patterns(&mut plain);
+        let stepped = budget::with_steps(&plain, siblings_count);
         let validator = options.build(&stepped).map_err(|error| {
-            // Report the error for the schema as the plugin wrote it.
-            let error = if stepped == *value { error } else { options.build(value).err().unwrap_or(error) };
+            // Report the error for the schema without steps, as the plugin wrote it.
+            let error = if stepped == plain { error } else { options.build(&plain).err().unwrap_or(error) };
             let place = violation_pointer(&error);
             if place.is_empty() { describe(&error) } else { format!("{place}: {}", describe(&error)) }
         })?;
@@ -275,13 +281,26 @@ impl CompiledSchema {
         self.run_within(budget, interrupt, || self.validator.is_valid(CountedValue(instance)))
     }
 
-    /// Lists the violations of `instance`, which does not match.
-    fn list_violations(&self, instance: &Value, budget: CheckBudget, interrupt: &Interrupt) -> Vec<SchemaViolation> {
+    /// Lists the violations of `instance`, which does not match `schema`.
+    fn list_violations(
+        &self,
+        schema: &Value,
+        instance: &Value,
+        budget: CheckBudget,
+        interrupt: &Interrupt,
+    ) -> Vec<SchemaViolation> {
         let listed = || {
-            let mut violations = Vec::new();
+            let mut violations: Vec<SchemaViolation> = Vec::new();
             for error in self.validator.iter_errors(CountedValue(instance)).take(MAX_VIOLATIONS) {
                 branch_errors::report_intended(&error, &mut |error| {
-                    violations.push(SchemaViolation { pointer: violation_pointer(error), message: describe(error) });
+                    let violation = describe_forbidden(schema, instance, error).unwrap_or_else(|| SchemaViolation {
+                        pointer: violation_pointer(error),
+                        message: describe(error),
+                    });
+                    // Each item beyond the end of a tuple is an error of the whole array.
+                    if !violations.contains(&violation) {
+                        violations.push(violation);
+                    }
                 });
             }
             violations.truncate(MAX_VIOLATIONS);
@@ -490,7 +509,7 @@ mod tests {
         assert!(error.starts_with("/properties/a\\nb/type: \"strin\""), "{error}");
         let schema = JsonSchema::compile(r#"{"properties":{"a":true},"additionalProperties":false}"#).unwrap();
         let violations = schema.violations(&json!({"a": 1, "\u{202e}a\nb\u{7}": 1}));
-        assert_eq!(violations[0].to_string(), "(root): Additional properties are not allowed ('a\\nb' was unexpected)");
+        assert_eq!(violations[0].to_string(), "(root): \"a\\nb\" is not allowed: this object takes only \"a\"");
         let schema = JsonSchema::compile(r#"{"additionalProperties":{"type":"string"}}"#).unwrap();
         let violations = schema.violations(&json!({"k".repeat(100_000): 1}));
         assert_eq!(violations[0].pointer.len(), MAX_MESSAGE_BYTES);
@@ -751,6 +770,47 @@ mod tests {
     }
 
     #[test]
+    fn what_engines_for_rust_write_in_another_way_matches() {
+        let cases = [
+            (r"^(?<year>\d{4})-\k<year>$", "2026-2026", true),
+            (r"^(?<year>\d{4})-\k<year>$", "2026-2027", false),
+            (r"^(x)(?<a>.)\k<a>1$", "xbb1", true),
+            (r"^(?<a>.)\1$", "ab", false),
+            ("^[^]$", "\n", true),
+            ("[]", "a", false),
+            (r"^\0[\b]$", "\0\u{8}", true),
+            (r"^\ud83d\ude00$", "😀", true),
+        ];
+        for (pattern, text, fits) in cases {
+            let values = JsonSchema::compile(&json!({"pattern": pattern}).to_string()).unwrap();
+            assert_eq!(values.violations(&json!(text)).is_empty(), fits, "{pattern} {text:?}");
+            let names = json!({"patternProperties": {pattern: false}});
+            let names = JsonSchema::compile(&names.to_string()).unwrap();
+            assert_eq!(!names.violations(&json!({text: 1})).is_empty(), fits, "{pattern} {text:?}");
+        }
+        // Two patterns that are rewritten to the same one both count.
+        let own = json!({r"^(?<a>x)\k<a>": {"type": "string"}, r"^(?<b>x)\k<b>": {"maxLength": 1}});
+        let twice = json!({"patternProperties": own});
+        let twice = JsonSchema::compile(&twice.to_string()).unwrap();
+        assert_eq!((twice.violations(&json!({"xx": 1})).len(), twice.violations(&json!({"xx": "ab"})).len()), (1, 1));
+    }
+
+    #[test]
+    fn a_pattern_that_is_too_large_is_refused_with_its_place() {
+        let count = "the pattern \"a{1,100000}\" is too large: at character 2, \"{1,100000}\": write a smaller count, or \
+            \"+\" or \"*\" with maxLength (compiled, it may have 4,096 KiB here; the patterns of a plugin share 16 MiB)";
+        let cases = [
+            (json!({"properties": {"a": {"pattern": "a{1,100000}"}}}), "/properties/a/pattern"),
+            (json!({"items": {"patternProperties": {"a{1,100000}": {}}}}), "/items/patternProperties"),
+        ];
+        for (schema, place) in cases {
+            assert_eq!(JsonSchema::compile(&schema.to_string()).unwrap_err(), format!("{place}: {count}"));
+        }
+        let error = JsonSchema::compile(r#"{"items":{"patternProperties":{"(?i)x":{}}}}"#).unwrap_err();
+        assert!(error.starts_with("/items/patternProperties: the pattern \"(?i)x\" is not a"), "{error}");
+    }
+
+    #[test]
     fn parts_of_a_pattern_that_looks_around_are_bounded() {
         let parts = "(?=[ab]*a[ab]{900}c)".repeat(10);
         let patterns = [
@@ -797,7 +857,8 @@ mod tests {
         let schema = |count| json!({"patternProperties": (0..count).map(large).collect::<serde_json::Map<_, _>>()});
         assert!(JsonSchema::compile(&schema(16).to_string()).is_ok());
         let error = JsonSchema::compile(&schema(17).to_string()).unwrap_err();
-        assert_eq!(error, "its patternProperties need too much memory: use fewer or simpler patterns");
+        let expected = "/patternProperties: all patterns for names need too much memory; use fewer or simpler ones";
+        assert_eq!(error, expected);
     }
 
     #[test]
@@ -893,7 +954,9 @@ mod tests {
         let compile = |patterns: Vec<Value>| JsonSchema::compile(&json!({"anyOf": patterns}).to_string());
         assert_eq!(compile(vec![letters(80)]).unwrap().violations(&json!("é".repeat(80))), []);
         let error = compile((0..1000).map(|n| letters(20 + n % 60)).collect()).unwrap_err();
-        assert_eq!(error, "/anyOf/0/pattern: \"^\\\\p{L}{20}$\" is not a \"regex\"");
+        let expected = "/anyOf/0/pattern: the pattern \"^\\\\p{L}{20}$\" is too large: at character 7, \"{20}\": write a \
+            smaller count, or \"+\" or \"*\" with maxLength (compiled, it may have ";
+        assert!(error.starts_with(expected) && error.ends_with("share 16 MiB)"), "{error}");
         let plain = (0..1000).map(|n| json!({"pattern": format!("^[a-z][a-z0-9-]{{0,{}}}$", 20 + n % 40)}));
         assert_eq!(compile(plain.collect()).unwrap().violations(&json!("a-b")), []);
     }

@@ -1,0 +1,230 @@
+//! Describes members and items that a schema forbids, so that an author learns what was wrong and
+//! what would be right.
+//!
+//! The library says of these only that a schema `false` does not allow a value.
+
+use std::fmt::Write as _;
+
+use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind;
+use serde_json::{Map, Value};
+use toolbay_model::SchemaViolation;
+use toolbay_model::text::clean_line;
+
+use super::keywords::is_schema_map;
+
+/// Maximum number of names in a message, and the maximum size of each, in bytes.
+const MAX_NAMES: usize = 8;
+const MAX_NAME_BYTES: usize = 60;
+
+/// Maximum size of a message and of a pointer, in bytes.
+const MAX_MESSAGE_BYTES: usize = 300;
+
+/// Describes the error of a value for which the schema allows nothing. Returns `None` for any other
+/// error.
+pub(super) fn describe_forbidden(
+    schema: &Value,
+    instance: &Value,
+    error: &ValidationError<'_>,
+) -> Option<SchemaViolation> {
+    let path = error.schema_path().as_str();
+    let pointer = error.instance_path().as_str();
+    let is_false = match error.kind() {
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            let owner = parent_schema(schema, path)?;
+            let names: Vec<&str> = unexpected.iter().map(String::as_str).take(MAX_NAMES).collect();
+            return Some(violation(pointer, &unexpected_members(&names, unexpected.len(), owner)));
+        }
+        ValidationErrorKind::AdditionalItems { limit } => {
+            return Some(violation(pointer, &too_many_items(instance.pointer(pointer)?, *limit)));
+        }
+        ValidationErrorKind::FalseSchema => true,
+        ValidationErrorKind::Not { schema } if schema.as_object().is_some_and(Map::is_empty) => false,
+        _ => return None,
+    };
+    let path = if is_false { path } else { path.strip_suffix("/not")? };
+    let (keyword, name) = last_keyword(path);
+    let (owner_pointer, last) = pointer.rsplit_once('/').unwrap_or(("", pointer));
+    Some(match (keyword, &name) {
+        // The library reports a boolean `false` at the object, and a schema at the member.
+        ("additionalProperties" | "propertyNames", _) if is_false => {
+            let members = instance.pointer(pointer)?.as_object()?;
+            let names: Vec<&str> = members.keys().map(String::as_str).take(MAX_NAMES).collect();
+            violation(pointer, &unexpected_members(&names, members.len(), &Map::new()))
+        }
+        ("additionalProperties", _) => {
+            let owner = parent_schema(schema, path)?;
+            violation(owner_pointer, &unexpected_members(&[unescape(last).as_str()], 1, owner))
+        }
+        ("items" | "prefixItems" | "additionalItems", name) => {
+            let index: usize = last.parse().ok()?;
+            let limit = match name {
+                Some(_) => index,
+                None => prefix_length(parent_schema(schema, path)?).min(index),
+            };
+            violation(owner_pointer, &too_many_items(instance.pointer(owner_pointer)?, limit))
+        }
+        ("properties", _) => violation(pointer, "this member is not allowed; leave it out"),
+        ("patternProperties", Some(pattern)) => {
+            let pattern = clean_line(pattern, MAX_NAME_BYTES);
+            violation(pointer, &format!("no member may have a name that matches \"{pattern}\"; leave it out"))
+        }
+        ("dependentSchemas" | "dependencies", Some(name)) => {
+            violation(pointer, &format!("{} is not allowed; leave it out", quoted(name)))
+        }
+        _ => violation(pointer, "no value is allowed here"),
+    })
+}
+
+fn violation(pointer: &str, message: &str) -> SchemaViolation {
+    SchemaViolation { pointer: clean_line(pointer, MAX_MESSAGE_BYTES), message: clean_line(message, MAX_MESSAGE_BYTES) }
+}
+
+/// Describes members that an object does not take. `names` are the first of `count`, and `owner` is
+/// the schema of the object.
+fn unexpected_members(names: &[&str], count: usize, owner: &Map<String, Value>) -> String {
+    let mut message = listed(names.iter().copied(), count);
+    let verb = if count == 1 { "is" } else { "are" };
+    let _ = write!(message, " {verb} not allowed: this object takes ");
+    let known = owner.get("properties").and_then(Value::as_object).filter(|known| !known.is_empty());
+    let patterns = owner.get("patternProperties").and_then(Value::as_object).filter(|patterns| !patterns.is_empty());
+    match known {
+        Some(known) => {
+            let _ = write!(message, "only {}", listed(known.keys().map(String::as_str), known.len()));
+        }
+        None if patterns.is_some() => message.push_str("only"),
+        None => message.push_str("no members"),
+    }
+    if let Some(patterns) = patterns {
+        let and = if known.is_some() { " and" } else { "" };
+        let sources = listed(patterns.keys().map(String::as_str), patterns.len());
+        let _ = write!(message, "{and} names that match {sources}");
+    }
+    message
+}
+
+/// Describes an array with too many items.
+fn too_many_items(array: &Value, limit: usize) -> String {
+    let found = array.as_array().map_or(0, Vec::len);
+    let items = |count: usize| if count == 1 { "item" } else { "items" };
+    format!("has {found} {}, but at most {limit} {} allowed", items(found), if limit == 1 { "is" } else { "are" })
+}
+
+/// Lists the first of `count` names.
+fn listed<'a>(names: impl Iterator<Item = &'a str>, count: usize) -> String {
+    let mut list = names.take(MAX_NAMES).map(quoted).collect::<Vec<_>>().join(", ");
+    if count > MAX_NAMES {
+        let _ = write!(list, " and {} more", count - MAX_NAMES);
+    }
+    list
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", clean_line(name, MAX_NAME_BYTES))
+}
+
+/// Returns the schema that contains the keyword at the end of a path.
+fn parent_schema<'a>(schema: &'a Value, path: &str) -> Option<&'a Map<String, Value>> {
+    schema.pointer(path.rsplit_once('/')?.0)?.as_object()
+}
+
+/// Returns the number of items that have schemas of their own.
+fn prefix_length(schema: &Map<String, Value>) -> usize {
+    let prefix = schema.get("prefixItems").or_else(|| schema.get("items"));
+    prefix.and_then(Value::as_array).map_or(0, Vec::len)
+}
+
+/// Returns the last keyword in the path of a schema, and the name or number of the schema in it.
+fn last_keyword(path: &str) -> (&str, Option<String>) {
+    let mut segments = path.split('/').skip(1).peekable();
+    let mut last = ("", None);
+    while let Some(keyword) = segments.next() {
+        let is_number = |segment: &&str| segment.bytes().all(|byte| byte.is_ascii_digit());
+        let name = if is_schema_map(keyword) { segments.next() } else { segments.next_if(is_number) };
+        last = (keyword, name.map(unescape));
+    }
+    last
+}
+
+/// Returns the name that a segment of a JSON Pointer contains.
+fn unescape(segment: &str) -> String {
+    segment.replace("~1", "/").replace("~0", "~")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::JsonSchema;
+
+    fn said(schema: &Value, value: &Value) -> Vec<String> {
+        let schema = JsonSchema::compile(&schema.to_string()).unwrap();
+        schema.violations(value).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_member_that_is_not_taken_is_named_and_so_is_what_is_taken() {
+        let none = "(root): \"x\" is not allowed: this object takes no members";
+        let cases = [
+            (json!({"type": "object", "additionalProperties": false}), none),
+            (json!({"type": "object", "additionalProperties": false, "properties": {}}), none),
+            (json!({"additionalProperties": {"not": {}}}), none),
+            (json!({"propertyNames": false}), none),
+            (
+                json!({"additionalProperties": false, "properties": {"a": {}, "b/c": {}}}),
+                "(root): \"x\" is not allowed: this object takes only \"a\", \"b/c\"",
+            ),
+            (
+                json!({"additionalProperties": {"not": {}}, "properties": {"a": {}}}),
+                "(root): \"x\" is not allowed: this object takes only \"a\"",
+            ),
+            (
+                json!({"additionalProperties": false, "properties": {"a": {}}, "patternProperties": {"^n-": {}}}),
+                "(root): \"x\" is not allowed: this object takes only \"a\" and names that match \"^n-\"",
+            ),
+            (json!({"$ref": "#/$defs/none", "$defs": {"none": {"additionalProperties": false}}}), none),
+            (json!({"properties": {"x": false}}), "/x: this member is not allowed; leave it out"),
+            (json!({"properties": {"x": {"not": {}}}}), "/x: this member is not allowed; leave it out"),
+            (
+                json!({"patternProperties": {"^x": false}}),
+                "/x: no member may have a name that matches \"^x\"; leave it out",
+            ),
+            (json!({"dependentSchemas": {"x": false}}), "(root): \"x\" is not allowed; leave it out"),
+            (json!({"if": {}, "then": false}), "(root): no value is allowed here"),
+        ];
+        for (schema, expected) in cases {
+            assert_eq!(said(&schema, &json!({"x": "y"})), [expected], "{schema}");
+        }
+        let many: Map<String, Value> = (0..20).map(|n| (format!("m{n:02}"), json!(1))).collect();
+        let message = &said(&json!({"additionalProperties": false}), &json!(many))[0];
+        assert!(message.contains("\"m07\" and 12 more are not allowed"), "{message}");
+    }
+
+    #[test]
+    fn an_array_with_too_many_items_has_one_message() {
+        let tuple = json!([{"type": "string"}, {"type": "integer"}]);
+        let cases = [
+            (json!({"prefixItems": tuple, "items": false}), 2),
+            (json!({"prefixItems": tuple, "items": {"not": {}}}), 2),
+            (json!({"items": false}), 0),
+            (json!({"prefixItems": [{}, false]}), 1),
+            (
+                json!({"$schema": "http://json-schema.org/draft-07/schema#", "items": tuple, "additionalItems": false}),
+                2,
+            ),
+        ];
+        for (schema, limit) in cases {
+            let mut schema = json!({"properties": {"t": schema}});
+            if let Some(dialect) = schema.pointer_mut("/properties/t/$schema").map(Value::take) {
+                schema["$schema"] = dialect;
+            }
+            if let Some(members) = schema["properties"]["t"].as_object_mut() {
+                members.remove("$schema");
+            }
+            let verb = if limit == 1 { "is" } else { "are" };
+            let expected = format!("/t: has 4 items, but at most {limit} {verb} allowed");
+            assert_eq!(said(&schema, &json!({"t": ["a", 1, 2, 3]})), [expected], "{schema}");
+        }
+    }
+}
