@@ -73,11 +73,44 @@ fn arguments_are_checked_against_what_the_plugin_wrote() {
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("tuple");
     assert_eq!(server.text("tuple", json!({"pair": ["a", 1]})), r#"{"pair":["a",1]}"#);
-    assert_eq!(server.failure("tuple", json!({"pair": ["a", 1, 2]})).0, "invalid-arguments");
-    assert_eq!(server.failure("boolean", json!({"none": 1})).0, "invalid-arguments");
+    let (kind, said) = server.failure("tuple", json!({"pair": ["a", 1, 2]}));
+    assert_eq!(kind, "invalid-arguments");
+    assert!(said.contains("/pair: has 3 items, but at most 2 are allowed"), "{said}");
+    let (kind, said) = server.failure("boolean", json!({"none": 1}));
+    assert_eq!(kind, "invalid-arguments");
+    assert!(said.contains("/none: this member is not allowed; leave it out"), "{said}");
+    let said = server.failure("boolean", json!({"nothing": 1})).1;
+    let expected = "(root): \"nothing\" is not allowed: this object takes only \"any\", \"deep\", \"none\"";
+    assert!(said.contains(expected), "{said}");
     assert_eq!(server.failure("size", json!({"size": "m"})).0, "invalid-arguments");
     assert_eq!(server.failure("tree", json!({"tree": {"child": {"child": 1}}})).0, "invalid-arguments");
     assert_eq!(server.text("tree", json!({"tree": {"child": {}}})), r#"{"tree":{"child":{}}}"#);
+}
+
+#[test]
+fn validators_of_clients_compile_every_schema_of_a_list() {
+    let output = json!({"$schema": "http://json-schema.org/draft-04/schema#", "id": "urn:x", "type": "object",
+        "properties": {"n": {"type": "number", "minimum": 0, "exclusiveMinimum": true}, "id": {"type": "string"}}});
+    let input = json!({"$id": "urn:x", "type": "object", "properties": {
+        "none": {"enum": []}, "text": {"anyOf": [{"type": "string"}], "nullable": true}}});
+    let tool = TinyTool { output: Some(output.to_string()), ..with_input("old", input) };
+    let component = TinyComponent::with_tools(vec![tool]).with_structured(r#"{"n": 0}"#).build();
+    let folder = Folder::with("old.wasm", component);
+    let mut server = StdioServer::start(&folder);
+    server.wait_for_tool("old");
+    let tool = listed(&mut server, "old");
+    assert_eq!(
+        tool["outputSchema"],
+        json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
+               "properties": {"n": {"type": "number", "exclusiveMinimum": 0}, "id": {"type": "string"}}}),
+    );
+    assert_eq!(
+        tool["inputSchema"],
+        json!({"type": "object",
+               "properties": {"none": {"not": {}}, "text": {"anyOf": [{"type": "string"}]}}}),
+    );
+    assert_eq!(server.failure("old", json!({})).0, "invalid-output");
+    assert_eq!(server.failure("old", json!({"text": null})).0, "invalid-arguments");
 }
 
 #[test]
@@ -116,7 +149,7 @@ fn a_pattern_that_clients_cannot_compile_refuses_the_plugin_and_no_other() {
         let line = said.lines().find(|line| line.contains(&format!("tool {id:?}: its output schema"))).unwrap_or(&said);
         assert!(line.contains("/properties/x/pattern") && line.contains(place) && line.contains(instead), "{line}");
     }
-    assert!(said.contains("patternProperties") && said.contains(r#"write "_""#), "{said}");
+    assert!(said.contains("/patternProperties: the pattern") && said.contains(r#"write "_""#), "{said}");
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["fine"]);
 }
@@ -128,7 +161,10 @@ fn check_notes_what_some_clients_cannot_read() {
     let tool = TinyTool {
         description: Some("x".repeat(2_049)),
         output: Some(
-            json!({"type": "object", "properties": {"at": {"type": "string", "format": "date-time"}}}).to_string(),
+            json!({"type": "object", "properties": {
+                "at": {"type": "string", "format": "date-time"}, "constructor": {"type": "number", "multipleOf": 0.01},
+            }})
+            .to_string(),
         ),
         ..with_input("a.b", pattern)
     };
@@ -137,6 +173,8 @@ fn check_notes_what_some_clients_cannot_read() {
     let said =
         ToolbayCommand::new(&folder).args(["check", folder.sibling_path("odd.wasm").to_str().unwrap()]).run().stdout;
     for note in [
+        r#"! tool "a.b": clients in JavaScript take the member "constructor" for a part of the language"#,
+        r#"! tool "a.b": clients in JavaScript and Python refuse many multiples of 0.01"#,
         r#"! tool "a.b": validators in Python refuse the pattern "^\\p{Lu}""#,
         r#"! tool "a.b": the description has 2,049 characters, and clients cut what is beyond 2,048"#,
         r#"! tool "a.b": some clients refuse results that do not have the format "date-time", which Toolbay does not check"#,

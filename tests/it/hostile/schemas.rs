@@ -156,13 +156,13 @@ cases! {
             let patterns: Vec<String> = (0..17).map(|n| format!("\"[ab]*a[ab]{{{}}}[^ab]\":true", 100 + n)).collect();
             input(folder, &format!(r#"{{"type":"object","patternProperties":{{{}}}}}"#, patterns.join(",")));
         }
-        => refused("tool \"a\": its input schema is invalid: its patternProperties need too much memory: use fewer or \
-            simpler patterns");
+        => refused("tool \"a\": its input schema is invalid: /patternProperties: all patterns for names need too much \
+            memory; use fewer or simpler ones");
 
     a_huge_pattern: Load, "has a pattern that is huge when it is compiled",
         |folder| input(folder, r#"{"type":"object","properties":{"x":{"pattern":"((a{1000}){1000}){1000}"}}}"#)
-        => refused("tool \"a\": its input schema is invalid: /properties/x/pattern: \"((a{1000}){1000}){1000}\" is not \
-            a \"regex\"");
+        => refused("tool \"a\": its input schema is invalid: /properties/x/pattern: the pattern \
+            \"((a{1000}){1000}){1000}\" is too large: at character 4, \"{1000}\": write a smaller count, …");
 
     many_catastrophic_patterns_for_many: Call,
         "has 300 patterns that backtrack without end, and returns 300 strings for each of them",
@@ -176,8 +176,8 @@ cases! {
 
     many_huge_patterns: Load, "has 1,000 patterns, each of which uses several megabytes when it is compiled",
         |folder| input(folder, &one_of_these((0..1000).map(|n| format!(r#"{{"pattern":"\\p{{L}}{{{}}}"}}"#, 50 + n % 50))))
-        => refused("tool \"a\": its input schema is invalid: /properties/x/items/anyOf/0/pattern: \"\\\\p{L}{50}\" is \
-            not a \"regex\"");
+        => refused("tool \"a\": its input schema is invalid: /properties/x/items/anyOf/0/pattern: the pattern \
+            \"\\\\p{L}{50}\" is too large: at character 6, \"{50}\": write a smaller count, …");
 
     a_name_that_acts: Load, "has a schema with a mistake below a name that contains a terminal escape",
         |folder| input(folder, r#"{"type":"object","properties":{"a\u001b[2J\nb":{"type":"strin"}}}"#)
