@@ -2,6 +2,7 @@
 
 pub(crate) mod argument_errors;
 pub(crate) mod capabilities;
+pub(crate) mod id_scanner;
 pub(crate) mod json_memory;
 pub mod jsonrpc;
 pub(crate) mod lenient_object;
@@ -9,4 +10,6 @@ pub(crate) mod message_context;
 pub(crate) mod method;
 pub(crate) mod params;
 pub(crate) mod question_encoding;
+pub(crate) mod request_id;
 pub(crate) mod revision;
+pub(crate) mod sent_arguments;

@@ -4,75 +4,23 @@ use std::borrow::Cow;
 use std::fmt;
 
 use memchr::memchr2_iter;
-use serde::de::{Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Number, Value};
+
+use crate::protocol::id_scanner::IdScanner;
+use crate::protocol::request_id::ID_DESCRIPTION;
+pub use crate::protocol::request_id::RequestId;
 
 /// Maximum number of messages in a batch.
 pub const MAX_BATCH_MESSAGES: usize = 100;
 
-/// Maximum length of an id, in bytes of its JSON. The id is stored for as long as the request is
-/// open.
-const MAX_ID_BYTES: usize = 1 << 10;
+/// Maximum length of a word that an error message explains, in bytes.
+const MAX_WORD_BYTES: usize = 16;
 
 /// Byte order mark, which editors of some systems write before a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// Description of a valid id, for error messages.
-const ID_DESCRIPTION: &str = "a string of at most 1,024 bytes or a number of at most 64 bits";
-
-/// The id of a request: a string or a number (MCP allows no `null`).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(untagged)]
-pub enum RequestId {
-    /// A number.
-    Number(Number),
-    /// A string.
-    Text(String),
-}
-
-impl RequestId {
-    /// Parses an id. Rejects an integer of more than 64 bits, because it could not be returned
-    /// unchanged, and an id that is too long.
-    fn parse(raw: &RawValue) -> Option<Self> {
-        let text = raw.get();
-        if text.len() > MAX_ID_BYTES {
-            return None;
-        }
-        if text.starts_with('"') {
-            return serde_json::from_str(text).ok().map(Self::Text);
-        }
-        let number: Number = serde_json::from_str(text).ok()?;
-        let exact = !number.is_f64() || text.contains(['.', 'e', 'E']) || text == "-0";
-        exact.then_some(Self::Number(number))
-    }
-}
-
-impl fmt::Display for RequestId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Number(number) => number.fmt(f),
-            Self::Text(text) => f.write_str(text),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for RequestId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = Box::<RawValue>::deserialize(deserializer)?;
-        Self::parse(&raw).ok_or_else(|| D::Error::custom(format_args!("expected {ID_DESCRIPTION}")))
-    }
-}
-
-impl From<RequestId> for Value {
-    fn from(id: RequestId) -> Self {
-        match id {
-            RequestId::Number(number) => Self::Number(number),
-            RequestId::Text(text) => Self::String(text),
-        }
-    }
-}
 
 /// The content of one line or body.
 #[derive(Debug)]
@@ -208,44 +156,52 @@ fn non_empty_params(raw: Option<&RawValue>) -> Option<&RawValue> {
     raw.filter(|raw| !is_empty(raw.get()))
 }
 
-/// The id of a message that is not a valid request otherwise.
-#[derive(Deserialize)]
-struct IdAlone<'a> {
-    #[serde(borrow, default, deserialize_with = "present")]
-    id: Option<&'a RawValue>,
-}
-
-/// Returns the id of a truncated message.
+/// Returns the id of a message that is too long, or whose end is missing: the first member `id`.
 pub fn id_of_truncated(bytes: &[u8]) -> Option<RequestId> {
-    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
-    let mut id = None;
-    // The result is an error, because the end is missing.
-    let _ = serde_json::Deserializer::from_slice(bytes).deserialize_map(IdFirst(&mut id));
-    id
+    let mut scanner = IdScanner::default();
+    scanner.scan(bytes);
+    scanner.first_id()
 }
 
-/// Reads the first member `id` of an object.
-struct IdFirst<'i>(&'i mut Option<RequestId>);
+/// Returns the error for a message that cannot be parsed. It has the id of the message if the id
+/// can be found; of several ids, none.
+fn unparsed(bytes: &[u8], code: i32, message: String) -> Error {
+    let mut scanner = IdScanner::default();
+    scanner.scan(bytes);
+    Error { id: scanner.only_id(), ..Error::new(code, message) }
+}
 
-impl<'de> Visitor<'de> for IdFirst<'_> {
-    type Value = ();
+/// Returns the error for a text that is not JSON.
+fn not_json(text: &str, error: &serde_json::Error) -> Error {
+    let what = error.to_string();
+    let is_word = ["expected value", "expected ident", "invalid number"].iter().any(|start| what.starts_with(start));
+    let word = if is_word { word_at(text, error) } else { None };
+    let hint = word.and_then(foreign_word_hint).unwrap_or_default();
+    unparsed(text.as_bytes(), PARSE_ERROR, format!("the message is not valid JSON: {what}{hint}"))
+}
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a message")
-    }
+/// Returns the number or word of a text where an error is.
+fn word_at<'t>(text: &'t str, error: &serde_json::Error) -> Option<&'t str> {
+    // Lines and columns begin with 1, and columns count bytes.
+    let line = text.split('\n').nth(error.line().checked_sub(1)?)?;
+    let (before, after) = line.as_bytes().split_at_checked(error.column().checked_sub(1)?)?;
+    let is_inside = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
+    let start = before.len() - before.iter().rev().take_while(is_inside).count();
+    let end = before.len() + after.iter().take_while(is_inside).count();
+    line.get(start..end).filter(|word| word.len() <= MAX_WORD_BYTES)
+}
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(name) = map.next_key::<String>()? {
-            if name == "id" {
-                let id = map.next_value::<Box<RawValue>>()?;
-                // A number may continue after the end of the text.
-                map.next_key::<IgnoredAny>()?;
-                *self.0 = RequestId::parse(&id);
-                return Ok(());
-            }
-            map.next_value::<IgnoredAny>()?;
+/// Returns what to write instead of a word of another language.
+fn foreign_word_hint(word: &str) -> Option<String> {
+    let word = word.trim_start_matches(['+', '-']);
+    match word.to_ascii_lowercase().as_str() {
+        "nan" | "infinity" | "inf" => {
+            Some(format!(": JSON has no number {word}; send null, or leave the value out"))
         }
-        Ok(())
+        // `null`, `true` and `false` are JSON in this spelling only.
+        "none" | "undefined" | "nil" | "null" => Some(": JSON has the word null".to_owned()),
+        "true" | "false" => Some(": JSON has the words true and false".to_owned()),
+        _ => None,
     }
 }
 
@@ -256,8 +212,11 @@ impl<'de> Visitor<'de> for IdFirst<'_> {
 /// Returns [`PARSE_ERROR`] or [`INVALID_REQUEST`].
 pub fn decode(bytes: &[u8]) -> Result<IncomingContent<'_>, Error> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
-    let text = std::str::from_utf8(bytes).map_err(|_| Error::new(PARSE_ERROR, "the message is not valid UTF-8"))?;
-    let invalid = |error| Error::new(PARSE_ERROR, format!("the message is not valid JSON: {error}"));
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let at = error.valid_up_to();
+        unparsed(bytes, PARSE_ERROR, format!("the message is not valid UTF-8: mistake after {at} bytes"))
+    })?;
+    let invalid = |error: serde_json::Error| not_json(text, &error);
     if text.trim_ascii_start().starts_with('[') {
         let mut items = Vec::new();
         let mut reader = serde_json::Deserializer::from_str(text);
@@ -300,12 +259,8 @@ fn parse_message(raw: &RawValue) -> Result<Message<'_>, Error> {
         return Err(Error::new(INVALID_REQUEST, "a message must be a JSON object"));
     }
     let members: MessageMembers<'_> = serde_json::from_str(raw.get()).map_err(|error| {
-        let alone: Option<IdAlone<'_>> = serde_json::from_str(raw.get()).ok();
-        let id = alone.and_then(|alone| RequestId::parse(alone.id?));
-        Error {
-            id,
-            ..Error::new(INVALID_REQUEST, format!("not a JSON-RPC message: {}", truncate_error(&error.to_string())))
-        }
+        let what = format!("not a JSON-RPC message: {}", truncate_error(&error.to_string()));
+        unparsed(raw.get().as_bytes(), INVALID_REQUEST, what)
     })?;
     let params = non_empty_params(members.params);
     let answers = members.method.is_none() && (members.result.is_some() || members.error.is_some());
@@ -313,7 +268,7 @@ fn parse_message(raw: &RawValue) -> Result<Message<'_>, Error> {
         None => None,
         // A client sends this if it could not read the id of a request.
         Some(raw) if answers && raw.get() == "null" => None,
-        Some(raw) => Some(RequestId::parse(raw).ok_or_else(|| {
+        Some(raw) => Some(RequestId::parse(raw.get()).ok_or_else(|| {
             let what = truncate_quote(raw.get());
             Error::new(INVALID_REQUEST, format!("id must be {ID_DESCRIPTION}, not {what}"))
         })?),
@@ -376,10 +331,14 @@ pub fn error(error: &Error, null_id: bool) -> Vec<u8> {
     struct Answer<'a> {
         jsonrpc: &'static str,
         #[serde(skip_serializing_if = "Option::is_none")]
-        id: Option<Value>,
+        id: Option<ErrorId<'a>>,
         error: Body<'a>,
     }
-    let id = error.id.clone().map(Value::from).or(null_id.then_some(Value::Null));
+    /// `null` without an id.
+    #[derive(Serialize)]
+    #[serde(transparent)]
+    struct ErrorId<'a>(Option<&'a RequestId>);
+    let id = (error.id.is_some() || null_id).then_some(ErrorId(error.id.as_ref()));
     let body = Body { code: error.code, message: &error.message, data: error.data.as_deref() };
     encode(&Answer { jsonrpc: "2.0", id, error: body })
 }
@@ -442,6 +401,7 @@ fn escape_line_ends(text: Vec<u8>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::request_id::MAX_ID_BYTES;
 
     fn refusal(text: &str) -> String {
         match decode(text.as_bytes()) {
@@ -544,11 +504,52 @@ mod tests {
             (r#"{"jsonrpc":"2.0","params":{"id":1,"y":[2]},"id":"b","x":"y"#, Some("b")),
             (r#"{"jsonrpc":"2.0","params":{"id":1"#, None),
             (r#"{"id":7"#, None),
+            (r#"{"id":7,"#, Some("7")),
+            (r#"{"method":"a","params":{"id":1,"x":"xxx"},"jsonrpc":"2.0","id":7}"#, Some("7")),
             (r#"[{"id":7}"#, None),
             ("", None),
         ] {
             let found = id_of_truncated(beginning.as_bytes());
             assert_eq!(found.map(|id| id.to_string()).as_deref(), id, "{beginning}");
+        }
+    }
+
+    #[test]
+    fn an_error_has_the_id_of_a_message_that_is_not_json() {
+        let cases: [(&[u8], &str); 8] = [
+            (
+                br#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"a":NaN}}"#,
+                "expected value at line 1 column 52: JSON has no number NaN; send null, or leave the value out",
+            ),
+            (br#"{"method":"a","params":[-Infinity],"jsonrpc":"2.0","id":7}"#, ": JSON has no number Infinity;"),
+            (br#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"a":True}}"#, ": JSON has the words true and false"),
+            (br#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"a":None}}"#, ": JSON has the word null"),
+            (br#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"a":01}}"#, "invalid number at line 1 column "),
+            (br#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"a":"cut"#, "EOF while parsing"),
+            (b"{\"id\":7,\"x\":\"\xff\"}", "the message is not valid UTF-8: mistake after 13 bytes"),
+            (br#"{"\ud800":1,"jsonrpc":"2.0","id":7,"method":"a"}"#, "not a JSON-RPC message: "),
+        ];
+        for (text, said) in cases {
+            let shown = String::from_utf8_lossy(text);
+            let error = decode(text).unwrap_err();
+            assert_eq!(error.id, Some(RequestId::Number(7.into())), "{shown}");
+            assert!(error.message.contains(said), "{shown}: {}", error.message);
+        }
+        for text in [r#"[{"jsonrpc":"2.0","id":7,"x":NaN}]"#, r#"{"id":7,"id":8,"x":NaN}"#] {
+            assert_eq!(decode(text.as_bytes()).unwrap_err().id, None, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_id_is_returned_as_it_was_written() {
+        for id in ["1e2", "-0", "100.0", "18446744073709551615", r#""\u00e4""#] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+            let Ok(IncomingContent::Single(Message::Request(read))) = decode(text.as_bytes()) else { panic!("{text}") };
+            let id = id.replace("\\u00e4", "ä");
+            let answer = String::from_utf8(result(&read.id, &Value::Null)).unwrap();
+            assert_eq!(answer, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":null}}"#));
+            let answer = String::from_utf8(error(&Error::new(INTERNAL_ERROR, "no").with_id(&read.id), true)).unwrap();
+            assert!(answer.contains(&format!(r#""id":{id},"#)), "{answer}");
         }
     }
 

@@ -13,6 +13,7 @@ use crate::dispatch::dispatcher;
 use crate::exchange::outbox::{self, OutboxReceiver};
 use crate::host::caller::Caller;
 use crate::host::interface::Host;
+use crate::protocol::id_scanner::IdScanner;
 use crate::protocol::jsonrpc::{self, Error, INVALID_REQUEST, RequestId};
 use crate::session::client_session::{Session, SessionChannel, SessionLife, flush_timeout};
 use crate::transport::process_stdio::{self, StdinStream, StdoutStream};
@@ -112,22 +113,45 @@ enum LineContent {
     /// A message, without the line feed.
     Message(BytesMut),
     /// The line is longer than the limit, and the rest of it is skipped. Contains the id of the
-    /// request, if it is near the beginning.
+    /// request, if the line has one.
     TooLong(Option<RequestId>),
 }
 
-/// Number of bytes at the start of a too long line in which its id is searched.
-const ID_SEARCH_BYTES: usize = 64 << 10;
+/// A line that is too long and arrives in parts. Its id is searched in all of them, because many
+/// clients write it last.
+#[derive(Default)]
+struct SkippedLine {
+    scanner: IdScanner,
+    is_reported: bool,
+}
 
-fn line_too_long(line: &[u8]) -> LineContent {
-    LineContent::TooLong(jsonrpc::id_of_truncated(line.get(..ID_SEARCH_BYTES).unwrap_or(line)))
+impl SkippedLine {
+    /// Scans the next part. Returns the report of the line once its id is known, or it is known
+    /// that none can be found.
+    fn scan(&mut self, part: &[u8]) -> Option<LineContent> {
+        if self.is_reported {
+            return None;
+        }
+        self.scanner.scan(part);
+        self.scanner.is_decided().then(|| self.report())
+    }
+
+    /// Scans the last part. Returns the report of the line if it was not returned before.
+    fn finish(mut self, part: &[u8]) -> Option<LineContent> {
+        self.scan(part).or_else(|| (!self.is_reported).then(|| self.report()))
+    }
+
+    fn report(&mut self) -> LineContent {
+        self.is_reported = true;
+        LineContent::TooLong(std::mem::take(&mut self.scanner).first_id())
+    }
 }
 
 /// Splits a stream into lines of at most `limit` bytes; blank lines are skipped.
 struct LineSplitter {
     limit: usize,
-    /// True if the current line is too long and that has been reported.
-    skipping: bool,
+    /// The current line, if it is too long.
+    skipped: Option<SkippedLine>,
     /// Length of the part of the buffer that contains no line feed. A long line arrives in many
     /// pieces, and each is searched once.
     searched: usize,
@@ -135,7 +159,7 @@ struct LineSplitter {
 
 impl LineSplitter {
     fn new(limit: usize) -> Self {
-        Self { limit, skipping: false, searched: 0 }
+        Self { limit, skipped: None, searched: 0 }
     }
 
     /// Returns the end of the first line in the buffer.
@@ -154,11 +178,14 @@ impl Decoder for LineSplitter {
         while let Some(end) = self.find_line_end(buffer) {
             let mut line = buffer.split_to(end);
             buffer.advance(1);
-            if std::mem::take(&mut self.skipping) {
-                continue;
+            if let Some(skipped) = self.skipped.take() {
+                match skipped.finish(&line) {
+                    Some(report) => return Ok(Some(report)),
+                    None => continue,
+                }
             }
             if line.len() > self.limit {
-                return Ok(Some(line_too_long(&line)));
+                return Ok(SkippedLine::default().finish(&line));
             }
             if line.ends_with(b"\r") {
                 line.truncate(line.len() - 1);
@@ -167,11 +194,11 @@ impl Decoder for LineSplitter {
                 return Ok(Some(LineContent::Message(line)));
             }
         }
-        if buffer.len() > self.limit || self.skipping {
-            let line = (!std::mem::replace(&mut self.skipping, true)).then(|| line_too_long(buffer));
+        if buffer.len() > self.limit || self.skipped.is_some() {
+            let report = self.skipped.get_or_insert_default().scan(buffer);
             buffer.clear();
             self.searched = 0;
-            return Ok(line);
+            return Ok(report);
         }
         Ok(None)
     }
@@ -180,6 +207,9 @@ impl Decoder for LineSplitter {
     fn decode_eof(&mut self, buffer: &mut BytesMut) -> io::Result<Option<LineContent>> {
         if let Some(line) = self.decode(buffer)? {
             return Ok(Some(line));
+        }
+        if let Some(skipped) = self.skipped.take() {
+            return Ok(skipped.finish(&[]));
         }
         let line = buffer.split();
         self.searched = 0;
@@ -198,7 +228,8 @@ mod tests {
         let mut out = Vec::new();
         let show = |line| match line {
             LineContent::Message(line) => String::from_utf8(line.to_vec()).unwrap(),
-            LineContent::TooLong(_) => "TOO LONG".to_owned(),
+            LineContent::TooLong(None) => "TOO LONG".to_owned(),
+            LineContent::TooLong(Some(id)) => format!("TOO LONG {id}"),
         };
         for piece in text.as_bytes().chunks(step) {
             buffer.extend_from_slice(piece);
@@ -223,6 +254,21 @@ mod tests {
     fn a_long_line_is_reported_once_and_the_next_line_is_read() {
         for step in 1..30 {
             assert_eq!(lines("{1}\n01234567890123456789\n{2}\n", 5, step), ["{1}", "TOO LONG", "{2}"], "step {step}");
+        }
+    }
+
+    #[test]
+    fn the_id_of_a_long_line_is_found_at_its_start_and_at_its_end() {
+        for (line, report) in [
+            (r#"{"id":7,"params":{"a":"xxxxxxxxxxxx"}}"#, "TOO LONG 7"),
+            (r#"{"params":{"id":1,"a":"\",\"id\":2"},"id":7}"#, "TOO LONG 7"),
+            (r#"{"params":{"id":1,"a":"\",\"id\":2"}}"#, "TOO LONG"),
+            (r#"{"params":{"a":"xxxxxxxxxxxxxx"},"id":"b"#, "TOO LONG"),
+        ] {
+            for step in 1..50 {
+                let text = format!("{line}\n{{2}}\n{line}");
+                assert_eq!(lines(&text, 5, step), [report, "{2}", report], "step {step}");
+            }
         }
     }
 
