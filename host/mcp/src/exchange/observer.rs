@@ -5,7 +5,8 @@ use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
 
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use toolbay_model::{CallObserver, LogLevel, ProgressUpdate};
 
@@ -63,6 +64,18 @@ impl PeerObserver {
     }
 }
 
+/// The parameters of `notifications/progress`.
+#[derive(Serialize)]
+struct ProgressParams<'a> {
+    #[serde(rename = "progressToken")]
+    token: &'a RequestId,
+    progress: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
 impl CallObserver for PeerObserver {
     fn log(&self, level: LogLevel, message: &str) {
         // The sandbox already enforces `limits.log`.
@@ -82,16 +95,13 @@ impl CallObserver for PeerObserver {
             }
             *last = Some(progress.progress);
         }
-        let mut params = Map::new();
-        params.insert("progressToken".into(), json!(token));
-        params.insert("progress".into(), json!(progress.progress));
-        if let Some(total) = progress.total {
-            params.insert("total".into(), json!(total));
-        }
-        if let Some(message) = progress.message.filter(|_| self.revision.features().progress_message) {
-            params.insert("message".into(), message.into());
-        }
-        let message = jsonrpc::notification("notifications/progress", Some(&Value::Object(params)));
+        let params = ProgressParams {
+            token,
+            progress: progress.progress,
+            total: progress.total,
+            message: progress.message.filter(|_| self.revision.features().progress_message),
+        };
+        let message = jsonrpc::notification("notifications/progress", Some(&params));
         self.outbox.try_send(OutgoingMessage::notification(message));
     }
 

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use crate::exchange::outbox::{Outbox, OutgoingMessage};
@@ -75,21 +77,26 @@ pub(crate) async fn notify_session(session: &Session, rights: &CallerRights, out
     }
 }
 
+/// The parameters of the notification that a resource has changed.
+#[derive(Serialize)]
+struct UpdatedResource<'a> {
+    uri: &'a str,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<&'a RawValue>,
+}
+
 /// Notifies a subscriber of changes to the resources that it named, within `rights`, until its
 /// client disconnects. `meta` is added to each notification. A change that could not be queued
 /// stays marked for the next stream.
 pub(crate) async fn notify_resource_updates(
     subscriber: &UpdateSubscriber,
     rights: &CallerRights,
-    meta: Option<&Value>,
+    meta: Option<&RawValue>,
     outbox: &Outbox,
 ) {
     loop {
         let uri = subscriber.next_change(|uri| rights.allow(uri)).await;
-        let params = match meta {
-            Some(meta) => json!({"uri": &*uri, "_meta": meta}),
-            None => json!({"uri": &*uri}),
-        };
+        let params = UpdatedResource { uri: &uri, meta };
         let message = jsonrpc::notification(RESOURCE_UPDATED_METHOD, Some(&params));
         let Some(capacity) = outbox.reserve(message.len()).await else { return };
         if subscriber.clear_mark(&uri) {

@@ -218,7 +218,7 @@ impl Task {
     ///
     /// A question cannot be encoded. The error is a message for the log.
     pub(crate) fn detailed(&self) -> Result<DetailedTask<'_>, String> {
-        let mut detailed = DetailedTask { summary: self.summary(), input_requests: None, result: None, error: None };
+        let mut detailed = DetailedTask { summary: self.summary(), meta: None, input_requests: None, result: None, error: None };
         match &self.state {
             TaskState::Working | TaskState::Cancelled => {}
             TaskState::InputRequired(asked) => {
@@ -241,6 +241,9 @@ impl Task {
 pub(crate) struct DetailedTask<'a> {
     #[serde(flatten)]
     pub(crate) summary: Map<String, Value>,
+    /// `_meta`, if it is not in the summary.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub(crate) meta: Option<&'a RawValue>,
     #[serde(rename = "inputRequests", skip_serializing_if = "Option::is_none")]
     input_requests: Option<Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -179,10 +179,10 @@ impl Decoder for LineSplitter {
             let mut line = buffer.split_to(end);
             buffer.advance(1);
             if let Some(skipped) = self.skipped.take() {
-                match skipped.finish(&line) {
-                    Some(report) => return Ok(Some(report)),
-                    None => continue,
+                if let Some(report) = skipped.finish(&line) {
+                    return Ok(Some(report));
                 }
+                continue;
             }
             if line.len() > self.limit {
                 return Ok(SkippedLine::default().finish(&line));

@@ -5,8 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::de::{SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
 use tokio::sync::{Mutex, watch};
 
 use crate::exchange::outbox::{Outbox, OutgoingMessage};
@@ -31,9 +32,6 @@ const MAX_TASK_ID_BYTES: usize = 128;
 
 /// Quota charge of a watched task, in bytes.
 const WATCHED_TASK_BYTES: usize = 512;
-
-/// Key of the subscription's id in `_meta`.
-const SUBSCRIPTION_ID_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
 #[derive(Deserialize)]
 struct ListenParams {
@@ -151,13 +149,14 @@ pub(crate) fn open(
             granted.insert("taskIds".into(), watched.iter().map(|watched| Value::from(&*watched.id)).collect());
         }
         // The acknowledgement is the first message of the subscription.
-        let acknowledged = json!({"notifications": granted, "_meta": {SUBSCRIPTION_ID_KEY: id}});
+        let meta = subscription_meta(id);
+        let acknowledged = SubscriptionParams { notifications: Some(granted), meta: &meta };
         reply.send(notification("notifications/subscriptions/acknowledged", &acknowledged)).await;
         drop(acknowledged);
         let listening = async {
             tokio::select! {
-                () = notify_of_changes(&session, &caller, &news, &subscriber, known, id, &reply) => {}
-                () = notify_of_tasks(&session, &caller, watched, id, revision, &reply) => {}
+                () = notify_of_changes(&session, &caller, &news, &subscriber, known, &meta, &reply) => {}
+                () = notify_of_tasks(&session, &caller, watched, &meta, revision, &reply) => {}
             }
         };
         let ends_here = tokio::select! {
@@ -182,17 +181,16 @@ async fn notify_of_changes(
     news: &[ListChange],
     subscriber: &UpdateSubscriber,
     known: CallerView,
-    id: &RequestId,
+    meta: &RawValue,
     reply: &Outbox,
 ) {
-    let meta = json!({SUBSCRIPTION_ID_KEY: id});
     let lists = async {
         let (mut told, mut pace) = (known, NotificationPace::new());
         while !news.is_empty() && session.host.wait_for_change(told.listing).await.is_some() {
             pace.wait().await;
             let now = session.host.view(&caller.rights);
             for news in news.iter().filter(|news| news.digest(now) != news.digest(told)) {
-                reply.send(notification(news.method(), &json!({"_meta": meta}))).await;
+                reply.send(notification(news.method(), &SubscriptionParams { notifications: None, meta })).await;
                 pace.mark_notified();
             }
             told = now;
@@ -202,7 +200,7 @@ async fn notify_of_changes(
     };
     tokio::select! {
         () = lists => {}
-        () = change_notifications::notify_resource_updates(subscriber, &caller.rights, Some(&meta), reply) => {}
+        () = change_notifications::notify_resource_updates(subscriber, &caller.rights, Some(meta), reply) => {}
     }
 }
 
@@ -248,11 +246,11 @@ async fn notify_of_tasks(
     session: &Session,
     caller: &Caller,
     watched: Vec<WatchedTask>,
-    id: &RequestId,
+    meta: &RawValue,
     revision: Revision,
     reply: &Outbox,
 ) {
-    let (meta, turn) = (&json!({SUBSCRIPTION_ID_KEY: id}), &Mutex::new(()));
+    let turn = &Mutex::new(());
     let telling = watched.into_iter().map(|watched| async move {
         // Moves the whole struct, so that its reservation lasts as long as this future.
         let WatchedTask { id: task, mut changes, _held } = watched;
@@ -266,7 +264,7 @@ async fn notify_of_tasks(
             // An expired task no longer exists.
             let Some(now) = now else { return };
             let Ok(mut detailed) = now.detailed() else { return };
-            detailed.summary.insert("_meta".into(), meta.clone());
+            detailed.meta = Some(meta);
             let told = OutgoingMessage::notification(jsonrpc::notification("notifications/tasks", Some(&detailed)));
             drop(detailed);
             let ended = now.state.is_final() || !goes_on;
@@ -322,10 +320,50 @@ async fn subscribe(
 /// Ends a subscription from the server's side. Sends only the result, because clients treat a
 /// cancellation as a second end.
 async fn send_final_result(session: &Session, id: &RequestId, revision: Revision, reply: &Outbox) {
-    let result = Map::from_iter([("_meta".to_owned(), json!({SUBSCRIPTION_ID_KEY: id}))]);
-    reply.send(session.encode_result(id, result, Some(revision))).await;
+    let mut common = Map::new();
+    session.add_common_members(&mut common, revision);
+    let meta = match common.shift_remove("_meta") {
+        Some(Value::Object(meta)) => meta,
+        _ => Map::new(),
+    };
+    let result = FinalResult { meta: SubscriptionMeta { id, common: meta }, common };
+    reply.send(OutgoingMessage::response(jsonrpc::result(id, &result))).await;
 }
 
-fn notification(method: &str, params: &Value) -> OutgoingMessage {
+/// `_meta` of a subscription. Its id is in the notation of the client.
+#[derive(Serialize)]
+struct SubscriptionMeta<'a> {
+    #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
+    id: &'a RequestId,
+    #[serde(flatten)]
+    common: Map<String, Value>,
+}
+
+/// The parameters of a notification of a subscription.
+#[derive(Serialize)]
+struct SubscriptionParams<'a> {
+    /// The part of the filter that is honoured, for the acknowledgement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notifications: Option<Map<String, Value>>,
+    #[serde(rename = "_meta")]
+    meta: &'a RawValue,
+}
+
+/// The result that ends a subscription.
+#[derive(Serialize)]
+struct FinalResult<'a> {
+    #[serde(rename = "_meta")]
+    meta: SubscriptionMeta<'a>,
+    #[serde(flatten)]
+    common: Map<String, Value>,
+}
+
+/// Returns the `_meta` of the notifications of a subscription.
+fn subscription_meta(id: &RequestId) -> Box<RawValue> {
+    // An id is valid JSON, so this does not fail.
+    to_raw_value(&SubscriptionMeta { id, common: Map::new() }).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+fn notification(method: &str, params: &impl Serialize) -> OutgoingMessage {
     OutgoingMessage::notification(jsonrpc::notification(method, Some(params)))
 }
