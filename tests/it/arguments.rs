@@ -82,6 +82,61 @@ fn a_grant_that_says_strict_wins_and_one_that_says_lenient_is_enough() {
     assert_eq!(server.text("echo", json!({"n": "5"})), r#"{"n":5}"#);
 }
 
+#[test]
+fn arguments_in_a_string_are_an_error_that_says_so_or_are_read() {
+    let folder = Folder::with("echo.wasm", echo());
+    let mut server = StdioServer::start(&folder);
+    server.wait_for_tool("echo");
+    let (kind, text) = server.failure("echo", json!("{\"n\": 5}"));
+    assert_eq!(kind, "invalid-arguments");
+    assert!(text.contains("\n(root): arguments must be an object: send the object itself"), "{text}");
+    let folder = Folder::with("echo.wasm", echo());
+    let mut server = StdioServer::start_with_config(&folder, LENIENT);
+    server.wait_for_tool("echo");
+    let result = server.call("echo", json!("{\"n\": 5}"));
+    assert_eq!(words(&result), r#"{"n":5}"#);
+    assert_eq!(result["_meta"]["dev.toolbay/converted"], json!([{"pointer": "", "kind": "json"}]));
+    // The values in the string are converted like others.
+    let result = server.call("echo", json!("{\"n\": \"5\"}"));
+    assert_eq!(words(&result), r#"{"n":5}"#);
+    for (string, part) in [
+        ("[1]", "\n(root): arguments must be an object, not a string that contains a list"),
+        ("{\"n\": 1e999}", "\n/n: the number is too large"),
+        ("{\"n\": 0}", "\n/n: "),
+        ("{\"n\": 1", "\n(root): arguments must be an object, and the string is not JSON"),
+    ] {
+        let (kind, text) = server.failure("echo", json!(string));
+        assert!(kind == "invalid-arguments" && text.contains(part), "{text}");
+    }
+}
+
+#[test]
+fn a_number_for_a_prompt_is_named_or_becomes_text() {
+    let folder = || {
+        let folder = Folder::new();
+        let prompts = folder.plugin_path("p.prompts");
+        std::fs::create_dir_all(&prompts).unwrap();
+        std::fs::write(prompts.join("review.md"), "---\narguments:\n  - name: code\n---\nReview {{code}}.").unwrap();
+        folder
+    };
+    let with = |code: Value| json!({"name": "review", "arguments": {"code": code}});
+    let strict = folder();
+    let mut server = StdioServer::start(&strict);
+    server.result("prompts/list", json!({}));
+    let error = server.error("prompts/get", with(json!(5)));
+    assert_eq!((&error["code"], &error["data"][0]["pointer"]), (&json!(-32602), &json!("/code")), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("expected a string, not a number"), "{error}");
+    let lenient = folder();
+    let mut server = StdioServer::start_with_config(&lenient, LENIENT);
+    server.result("prompts/list", json!({}));
+    for (code, text) in [(json!(5), "Review 5."), (json!(true), "Review true."), (json!("x"), "Review x.")] {
+        let prompt = server.result("prompts/get", with(code));
+        assert_eq!(prompt["messages"][0]["content"]["text"], text);
+    }
+    let error = server.error("prompts/get", with(json!([5])));
+    assert!(error["message"].as_str().unwrap().contains("\n/code: "), "{error}");
+}
+
 /// SHA-256 of `strict` and `lenient`, which are tokens.
 const TOKENS: &str = "[[http.tokens]]\nname = \"strict\"\n\
     sha256 = \"STRICT\"\narguments = \"strict\"\n\

@@ -62,6 +62,8 @@ pub enum ConversionKind {
     Boolean,
     /// A string became the JSON that it contains.
     Json,
+    /// A number or boolean became its text.
+    Text,
     /// A value became a list with one item.
     List,
     /// A member that may be absent, and was `null` or the string `null`, was removed.
@@ -77,6 +79,7 @@ impl ConversionKind {
             Self::Number => "number",
             Self::Boolean => "boolean",
             Self::Json => "json",
+            Self::Text => "text",
             Self::List => "list",
             Self::Absent => "absent",
             Self::Dropped => "dropped",
@@ -86,7 +89,8 @@ impl ConversionKind {
 
 impl fmt::Display for ValueConversion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.pointer, self.kind.as_str())
+        let pointer = if self.pointer.is_empty() { "(root)" } else { &self.pointer };
+        write!(f, "{pointer}: {}", self.kind.as_str())
     }
 }
 

@@ -137,12 +137,33 @@ fn members_that_are_null_or_an_empty_list_are_absent() {
     }
     let strange = post(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","_meta":[1]}}"#.into());
     assert_eq!(strange["error"]["code"], -32602, "{strange}");
+    for method in ["tools/list", "ping"] {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"_meta":[1]}}}}"#);
+        let expected = json!({"code": -32602, "message": "Invalid params: _meta must be an object, not a list"});
+        assert_eq!(post(text)["error"], expected, "{method}");
+    }
+    let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":[1]}}"#;
+    let stateless = server.post(&[("MCP-Protocol-Version", MODERN), ("Mcp-Method", "ping")], ping).json();
+    assert_eq!(stateless["error"]["code"], -32602, "{stateless}");
     for capabilities in ["null", "[]"] {
         let params = format!(r#"{{"protocolVersion":"2025-11-25","capabilities":{capabilities},"clientInfo":null}}"#);
         let hello = format!("\u{feff}{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{params}}}");
         let answer: Value = server.post(&[], hello.as_bytes()).response_message();
         assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
     }
+}
+
+#[test]
+fn the_error_of_a_body_that_is_not_json_has_its_id_and_the_place() {
+    let server = server();
+    let session = server.start_session("2025-11-25");
+    let body = br#"{"method":"tools/call","params":{"name":"echo","arguments":{"text":NaN}},"jsonrpc":"2.0","id":7}"#;
+    let response = server.post(&session.headers(), body);
+    assert_eq!(response.status, 400);
+    let answer = response.json();
+    assert_eq!((answer["id"].clone(), answer["error"]["code"].clone()), (json!(7), json!(-32700)), "{answer}");
+    let said = answer["error"]["message"].as_str().unwrap();
+    assert!(said.contains("line 1 column 68") && said.contains("JSON has no number NaN"), "{said}");
 }
 
 #[test]
@@ -155,6 +176,8 @@ fn arguments_that_cannot_be_read_are_the_tools_error_and_named() {
         (r#"{"text": 1e999}"#.to_owned(), "/text"),
         (r#"{"text": "x", "more": [{"deep": -1e400}]}"#.to_owned(), "/more/0/deep"),
         (format!(r#"{{"text": {deep}}}"#), "/text"),
+        (r#"{"text": "x", "\ud800": 1}"#.to_owned(), "/\\ud800"),
+        (r#"{"text": "x", "more": [{"a\udc00": 1}]}"#.to_owned(), "/more/0/a\\udc00"),
     ] {
         let params = format!(r#"{{"name":"echo","arguments":{arguments}}}"#);
         let message = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);

@@ -84,7 +84,11 @@ fn the_stream_is_the_session() {
     assert_eq!(result_text(&server.result("tools/call", json!({"name": "count"}))), "1", "the call went with it");
     assert_eq!(post(&server, &endpoint, &json!({"jsonrpc": "2.0", "id": 2, "method": "ping"})), 404);
     assert_eq!(post(&server, "/messages?session=0123", &json!({"jsonrpc": "2.0", "id": 2, "method": "ping"})), 404);
-    assert_eq!(post(&server, "/messages", &json!({"jsonrpc": "2.0", "id": 2, "method": "ping"})), 400);
+    for path in ["/messages", "/messages?x=1", "/messages?session=1&session=2"] {
+        let refused = server.request("POST", path, &[("Content-Type", "application/json")], b"{}");
+        assert_eq!(refused.status, 400, "{path}");
+        assert!(refused.text().contains("/messages?session=ID"), "{path}: {}", refused.text());
+    }
 }
 
 #[test]

@@ -168,7 +168,7 @@ async fn respond(
     }
     let answered: MethodResult = match (method, revision) {
         (McpMethod::Initialize, _) => initialize::answer(session, caller, params).await,
-        (McpMethod::Ping, _) => ping::answer(),
+        (McpMethod::Ping, _) => ping::answer(params),
         (McpMethod::SetLevel, _) => set_level::answer(session, params),
         (McpMethod::Discover, Some(revision)) => discover::answer(session, caller, revision).await,
         (McpMethod::ListTools, Some(revision)) => {

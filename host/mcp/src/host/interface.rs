@@ -278,9 +278,13 @@ pub struct RequestWire {
 pub struct ClientCall {
     /// The requested target and its arguments.
     pub request: CallRequest,
-    /// The part of a tool's arguments that cannot be read, such as a text with an unpaired
-    /// surrogate. The arguments are then empty, and the call fails with this violation.
+    /// The part of the arguments that cannot be read, such as a text with an unpaired surrogate. The
+    /// arguments are then incomplete, and the call fails with this violation.
     pub unreadable: Option<Box<SchemaViolation>>,
+    /// What was wrong with the form of the arguments and is corrected in `request`: an object that
+    /// was sent as a string, or numbers for a prompt. Unless the argument check is lenient, the call
+    /// fails with these violations.
+    pub corrected: Vec<SchemaViolation>,
     /// If set, the caller may use the target. If not, the target is reported as unknown.
     pub permitted: bool,
     /// The capabilities that the client declared.
@@ -314,6 +318,7 @@ impl ClientCall {
         Self {
             request,
             unreadable: None,
+            corrected: Vec::new(),
             permitted: true,
             capabilities: CapabilityNames::default(),
             answerable,

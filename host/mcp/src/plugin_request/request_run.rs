@@ -34,6 +34,7 @@ use crate::protocol::json_memory;
 use crate::protocol::jsonrpc::{Error, INVALID_REQUEST, Request, RequestId};
 use crate::protocol::message_context::RequestContext;
 use crate::protocol::revision::Revision;
+use crate::protocol::sent_arguments::{self, PromptArguments};
 use crate::response::call_response::{self, MISSING_CAPABILITY};
 use crate::session::client_session::Session;
 use crate::tasks::{LiveTask, TaskPhase};
@@ -53,8 +54,48 @@ pub(crate) struct EntryParams {
     pub(crate) meta: RequestMeta,
     /// `task`, not yet parsed.
     pub(crate) task: Option<Box<RawValue>>,
-    /// The part of the arguments that cannot be read, if any. The arguments are empty in that case.
+    /// The part of the arguments that cannot be read, if any. The arguments are incomplete in that
+    /// case.
     pub(crate) unreadable: Option<Box<SchemaViolation>>,
+    /// The arguments as a string that may contain them, if they were sent as one. They are empty
+    /// until the string is parsed.
+    pub(crate) packed: Option<String>,
+    /// What was wrong with the form of the arguments and was corrected.
+    pub(crate) corrected: Vec<SchemaViolation>,
+}
+
+impl EntryParams {
+    /// Creates parameters whose arguments, if there are any, were read completely.
+    pub(crate) fn new(request: Wanted, meta: RequestMeta) -> Self {
+        Self { request, meta, task: None, unreadable: None, packed: None, corrected: Vec::new() }
+    }
+
+    /// Sets the arguments of a request for a prompt.
+    pub(crate) fn set_prompt_arguments(&mut self, read: PromptArguments) {
+        if let Wanted::Prompt { arguments, .. } = &mut self.request {
+            *arguments = read.values;
+        }
+        self.corrected.extend(read.corrected);
+        self.unreadable = read.unreadable.map(Box::new);
+    }
+
+    /// Parses the string that the arguments were sent as.
+    fn unpack(&mut self, text: &str) {
+        match &mut self.request {
+            Wanted::Tool { arguments, .. } => match sent_arguments::parse_tool(text) {
+                Ok(read) => *arguments = read,
+                Err(violation) => self.unreadable = Some(Box::new(violation)),
+            },
+            Wanted::Prompt { .. } => self.set_prompt_arguments(sent_arguments::parse_prompt(text)),
+            // These have no arguments.
+            Wanted::Resource { .. } | Wanted::Completion(_) => {}
+        }
+        self.corrected.insert(0, sent_arguments::packed_violation());
+        if self.unreadable.is_some() {
+            // Says what is wrong with the string.
+            self.corrected.clear();
+        }
+    }
 }
 
 /// The part of the parameters to read.
@@ -161,11 +202,15 @@ fn read_call(
     read: ParamsReader,
     mut rules: RequestContext,
 ) -> Result<Box<PendingCall>, Error> {
-    let (asked, held) = match reserve_for_params(session, caller, request.params)? {
+    let (mut asked, held) = match reserve_for_params(session, caller, request.params)? {
         Ok(held) => (read(request.params, ReadExtent::Whole)?, Ok(held)),
         Err(rejection) => (read(request.params, ReadExtent::Target)?, Err(rejection)),
     };
-    let EntryParams { request: wanted, meta, task, unreadable } = asked;
+    let held = match held {
+        Ok(held) => unpack_arguments(session, request.params, &mut asked, held)?,
+        rejected @ Err(_) => rejected,
+    };
+    let EntryParams { request: wanted, meta, task, unreadable, packed: _, corrected } = asked;
     let wish = TaskMode::from_request(session, caller, &wanted, task.as_deref(), &rules)?;
     let wanted = with_listed_uri(session, restrict_to_revision(wanted, &rules));
     let answerable = answerable_kinds(&wanted, &rules);
@@ -200,6 +245,7 @@ fn read_call(
         permitted: caller.may_use(target),
         request: wanted,
         unreadable,
+        corrected,
         capabilities: rules.capabilities.clone(),
         answerable: answerable.unwrap_or_default(),
         journal: Arc::default(),
@@ -266,6 +312,39 @@ fn reserve_for_params(
     params: Option<&RawValue>,
 ) -> Result<Result<QuotaPortion, CallRejection>, Error> {
     let bytes = params.map_or(0, |params| json_memory::decoded_size(params.get()));
+    check_decoded_size(session, bytes)?;
+    Ok(session.intake.try_reserve(&caller.name, bytes).map_err(busy_rejection))
+}
+
+/// Parses arguments that were sent as a string, and reserves the bytes that they take, before that,
+/// in addition to those of the string.
+///
+/// # Errors
+///
+/// As [`reserve_for_params`].
+fn unpack_arguments(
+    session: &Session,
+    params: Option<&RawValue>,
+    asked: &mut EntryParams,
+    mut held: QuotaPortion,
+) -> Result<Result<QuotaPortion, CallRejection>, Error> {
+    let Some(text) = asked.packed.take() else { return Ok(Ok(held)) };
+    let bytes = json_memory::decoded_size(&text);
+    let all = params.map_or(0, |params| json_memory::decoded_size(params.get())).saturating_add(bytes);
+    check_decoded_size(session, all)?;
+    if let Err(exhausted) = held.grow(bytes) {
+        return Ok(Err(busy_rejection(exhausted)));
+    }
+    asked.unpack(&text);
+    Ok(Ok(held))
+}
+
+/// Checks that the decoded values of a request may take this much.
+///
+/// # Errors
+///
+/// They exceed the limit for one request.
+fn check_decoded_size(session: &Session, bytes: usize) -> Result<(), Error> {
     let most = session.host.options().max_request_bytes();
     if bytes > most {
         let [bytes, most] = [bytes, most].map(|bytes| ByteSize::b(bytes as u64).display().iec().to_string());
@@ -275,7 +354,7 @@ fn reserve_for_params(
         );
         return Err(Error::new(INVALID_REQUEST, what));
     }
-    Ok(session.intake.try_reserve(&caller.name, bytes).map_err(busy_rejection))
+    Ok(())
 }
 
 /// Returns the rejection of a request for which there is no memory now.
@@ -300,13 +379,17 @@ impl RetainedRequest {
         Ok(Self { params: params.map(ToOwned::to_owned), read, _held: held })
     }
 
-    /// Parses the retained request again and reserves the bytes that it takes.
-    fn parse_again(&self, session: &Session) -> Result<(Wanted, QuotaPortion), CallFailure> {
+    /// Parses the retained request again and reserves the bytes that it takes. Also returns what
+    /// was corrected in its arguments.
+    fn parse_again(&self, session: &Session) -> Result<(Wanted, Vec<SchemaViolation>, QuotaPortion), CallFailure> {
         let params = self.params.as_deref();
         // It was parsed before, so it is not malformed.
         let weighed = reserve_for_params(session, &session.opener, params).map_err(internal_failure)?;
         let held = weighed.map_err(CallFailure::Rejected)?;
-        Ok((with_listed_uri(session, (self.read)(params, ReadExtent::Whole).map_err(internal_failure)?.request), held))
+        let mut read = (self.read)(params, ReadExtent::Whole).map_err(internal_failure)?;
+        let held = unpack_arguments(session, params, &mut read, held).map_err(internal_failure)?;
+        let held = held.map_err(CallFailure::Rejected)?;
+        Ok((with_listed_uri(session, read.request), read.corrected, held))
     }
 }
 
@@ -754,12 +837,13 @@ impl CallDriver<'_> {
 
     fn try_requeue(&self, journal: &Arc<CallJournal>) -> Result<(Box<ClientCall>, Box<dyn QueuePlace>), CallFailure> {
         let Some(kept) = &self.kept else { return Err(unanswerable_failure(&[], self.target)) };
-        let (wanted, held) = kept.parse_again(self.session)?;
+        let (wanted, corrected, held) = kept.parse_again(self.session)?;
         let place = self.session.opener.client.enqueue(wanted.target()).map_err(CallFailure::Rejected)?;
         let call = ClientCall {
             request: wanted,
             // An entered call had readable arguments.
             unreadable: None,
+            corrected,
             permitted: self.permitted,
             capabilities: self.rules.capabilities.clone(),
             answerable: self.rules.capabilities.answerable(self.rules.revision),
@@ -835,7 +919,7 @@ impl CallDriver<'_> {
             return Err(unanswerable_failure(&questions, self.target));
         };
         self.check_capabilities(&questions)?;
-        let (wanted, _held) = kept.parse_again(self.session)?;
+        let (wanted, _corrected, _held) = kept.parse_again(self.session)?;
         let binding = RequestBinding::new(&self.session.opener.name, &wanted);
         let asked = questions.iter().map(|question| question.key.clone()).collect();
         let state = self.session.host.request_states().seal(binding, asked, journal);

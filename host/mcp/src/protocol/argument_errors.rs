@@ -1,10 +1,10 @@
 //! Finds the value in a tool's arguments that is valid JSON but cannot be decoded, so that a model
 //! can write it differently.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt;
 
-use serde::Deserialize;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer as _};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolbay_model::SchemaViolation;
@@ -15,33 +15,41 @@ use crate::protocol::jsonrpc::truncate_quote;
 /// Maximum number of levels that are searched. Each level may have to be parsed again as a whole.
 const MAX_LEVELS: usize = 4;
 
+/// Maximum length of the pointer to a value, in bytes.
+const MAX_POINTER_BYTES: usize = 1 << 10;
+
 #[derive(Deserialize)]
 struct UnreadableParams<'a> {
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
 }
 
-/// Finds the value within the arguments in `params` that cannot be decoded, and the reason; `None`
-/// if the error is elsewhere.
-pub(crate) fn find_unreadable(params: &RawValue) -> Option<SchemaViolation> {
+/// Returns the arguments in `params`, not yet parsed.
+pub(crate) fn raw_arguments(params: &RawValue) -> Option<&RawValue> {
     let UnreadableParams { arguments } = serde_json::from_str(params.get()).ok()?;
-    let arguments = arguments.filter(|arguments| arguments.get().starts_with('{'))?;
+    arguments
+}
+
+/// Finds the value within `arguments`, which cannot be decoded as a whole, that cannot be decoded,
+/// and the reason.
+pub(crate) fn find_unreadable(arguments: &RawValue) -> SchemaViolation {
     // Parsed separately, the arguments are nested less deeply than within their message.
     let mut why = unreadable_reason(arguments).unwrap_or(UnreadableReason::Deep);
     let (mut value, mut pointer) = (arguments, String::new());
     for _ in 0..MAX_LEVELS {
-        let wrong =
-            child_values(value).into_iter().find_map(|(name, inner)| Some((unreadable_reason(inner)?, name, inner)));
+        let wrong = child_values(value).into_iter().find_map(|child| match child.name() {
+            Ok(name) => Some((unreadable_reason(child.value)?, name, child.value)),
+            Err(written) => Some((UnreadableReason::Name, written.to_owned(), child.value)),
+        });
         let Some((reason, name, inner)) = wrong else { break };
-        let name = truncate_quote(&name).replace('~', "~0").replace('/', "~1");
-        let _ = write!(pointer, "/{name}");
+        pointer.push_str(&pointer_step(&name));
         (value, why) = (inner, reason);
         // Every enclosing value is nested at least as deeply: the first one is enough.
-        if matches!(why, UnreadableReason::Deep) {
+        if matches!(why, UnreadableReason::Deep | UnreadableReason::Name) {
             break;
         }
     }
-    Some(SchemaViolation { pointer: bounded_line(&pointer, 1 << 10), message: why.message() })
+    SchemaViolation { pointer: bounded_line(&pointer, MAX_POINTER_BYTES), message: why.message() }
 }
 
 /// The reason that a value cannot be decoded.
@@ -52,6 +60,8 @@ enum UnreadableReason {
     Large,
     /// A string with an unpaired surrogate.
     Surrogate,
+    /// The name of the value has an unpaired surrogate.
+    Name,
     Other(String),
 }
 
@@ -62,6 +72,11 @@ impl UnreadableReason {
             Self::Large => "the number is too large: expected at most about 1.79e308".to_owned(),
             Self::Surrogate => {
                 "the text has a surrogate (\\ud800 to \\udfff) without its other half: expected a whole character"
+                    .to_owned()
+            }
+            Self::Name => {
+                "the name of this member has a surrogate (\\ud800 to \\udfff) without its other half: expected a whole \
+                 character"
                     .to_owned()
             }
             Self::Other(what) => what.clone(),
@@ -84,18 +99,67 @@ fn unreadable_reason(value: &RawValue) -> Option<UnreadableReason> {
     })
 }
 
-/// Returns the direct children of a value and their names. The list is empty if a name cannot be
-/// decoded.
-fn child_values(value: &RawValue) -> Vec<(String, &RawValue)> {
+/// Returns the reason that a string cannot be decoded; `None` if it can be.
+pub(crate) fn unreadable_string(value: &RawValue) -> Option<String> {
+    unreadable_reason(value).map(|reason| reason.message())
+}
+
+/// Returns the part of a JSON Pointer for the member with this name. Truncates the name.
+pub(crate) fn pointer_step(name: &str) -> String {
+    format!("/{}", truncate_quote(name).replace('~', "~0").replace('/', "~1"))
+}
+
+/// A direct child of a value.
+pub(crate) struct ChildValue<'a> {
+    /// The JSON of the name of a member, or the index of an item.
+    name: Result<&'a RawValue, usize>,
+    pub(crate) value: &'a RawValue,
+}
+
+impl<'a> ChildValue<'a> {
+    /// Returns the name or index of the child.
+    ///
+    /// # Errors
+    ///
+    /// The name cannot be decoded. Returns it as it is written.
+    pub(crate) fn name(&self) -> Result<String, &'a str> {
+        match self.name {
+            Ok(name) => serde_json::from_str(name.get()).map_err(|_| name.get().trim_matches('"')),
+            Err(index) => Ok(index.to_string()),
+        }
+    }
+}
+
+/// Returns the direct children of a value, in their order.
+pub(crate) fn child_values(value: &RawValue) -> Vec<ChildValue<'_>> {
     let text = value.get();
     if text.starts_with('{') {
-        let members: BTreeMap<String, &RawValue> = serde_json::from_str(text).unwrap_or_default();
-        members.into_iter().collect()
+        serde_json::Deserializer::from_str(text).deserialize_map(RawMembers).unwrap_or_default()
     } else if text.starts_with('[') {
         let items: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
-        items.into_iter().enumerate().map(|(at, item)| (at.to_string(), item)).collect()
+        items.into_iter().enumerate().map(|(at, value)| ChildValue { name: Err(at), value }).collect()
     } else {
         Vec::new()
+    }
+}
+
+/// Visitor that collects the members of an object, not yet parsed. Their names may be impossible to
+/// decode.
+struct RawMembers;
+
+impl<'de> Visitor<'de> for RawMembers {
+    type Value = Vec<ChildValue<'de>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::new();
+        while let Some((name, value)) = map.next_entry::<&RawValue, &RawValue>()? {
+            members.push(ChildValue { name: Ok(name), value });
+        }
+        Ok(members)
     }
 }
 
@@ -103,9 +167,9 @@ fn child_values(value: &RawValue) -> Vec<(String, &RawValue)> {
 mod tests {
     use super::*;
 
-    fn found(arguments: &str) -> Option<String> {
+    fn found(arguments: &str) -> String {
         let params = RawValue::from_string(format!(r#"{{"name": "t", "arguments": {arguments}}}"#)).unwrap();
-        find_unreadable(&params).map(|violation| violation.to_string())
+        find_unreadable(raw_arguments(&params).unwrap()).to_string()
     }
 
     #[test]
@@ -119,8 +183,9 @@ mod tests {
             format!(r#"{{"a": 1, "tree": {deep}}}"#),
             format!(r#"{{"{}": 1e999}}"#, "n".repeat(1_000)),
             r#"{"\ud800": 1}"#.to_owned(),
+            r#"{"a": [{"b": 1, "x\udc00/": 1e999}]}"#.to_owned(),
         ];
-        let said = cases.map(|arguments| found(&arguments).unwrap());
+        let said = cases.map(|arguments| found(&arguments));
         insta::assert_snapshot!(said.join("\n"), @r"
         /b: the text has a surrogate (\ud800 to \udfff) without its other half: expected a whole character
         /a~1b/1/c~0: the text has a surrogate (\ud800 to \udfff) without its other half: expected a whole character
@@ -128,14 +193,8 @@ mod tests {
         /a: the number is too large: expected at most about 1.79e308
         /tree: the value is nested too deeply: expected at most 120 levels
         /nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn: the number is too large: expected at most about 1.79e308
-        (root): the text has a surrogate (\ud800 to \udfff) without its other half: expected a whole character
+        /\ud800: the name of this member has a surrogate (\ud800 to \udfff) without its other half: expected a whole character
+        /a/0/x\udc00~1: the name of this member has a surrogate (\ud800 to \udfff) without its other half: expected a whole character
         ");
-    }
-
-    #[test]
-    fn other_mistakes_are_not_of_the_arguments() {
-        for arguments in ["7", "[1]", "null", "\"text\""] {
-            assert_eq!(found(arguments), None, "{arguments}");
-        }
     }
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::protocol::id_scanner::IdScanner;
+use crate::protocol::lenient_object::is_empty_list;
 use crate::protocol::request_id::ID_DESCRIPTION;
 pub use crate::protocol::request_id::RequestId;
 
@@ -151,9 +152,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 /// Returns the parameters, if present. `null` counts as absent, and so does the empty list that
 /// some languages write for an empty object.
 fn non_empty_params(raw: Option<&RawValue>) -> Option<&RawValue> {
-    let is_empty =
-        |text: &str| text == "null" || text.strip_prefix('[').is_some_and(|rest| rest.trim_ascii_start() == "]");
-    raw.filter(|raw| !is_empty(raw.get()))
+    raw.filter(|raw| raw.get() != "null" && !is_empty_list(raw.get()))
 }
 
 /// Returns the id of a message that is too long, or whose end is missing: the first member `id`.

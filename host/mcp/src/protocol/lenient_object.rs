@@ -17,13 +17,33 @@ pub(crate) fn object<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(d
     deserializer.deserialize_any(LenientObject(PhantomData))
 }
 
+/// Description of the values that [`object`] accepts, in its errors.
+pub(crate) const OBJECT_DESCRIPTION: &str = "an object";
+
+/// Returns the type of a JSON value, for error messages.
+pub(crate) fn json_type(json: &str) -> &'static str {
+    match json.as_bytes().first() {
+        Some(b'{') => "an object",
+        Some(b'[') => "a list",
+        Some(b'"') => "a string",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'n') => "null",
+        _ => "a number",
+    }
+}
+
+/// Returns whether a JSON value is a list without items.
+pub(crate) fn is_empty_list(json: &str) -> bool {
+    json.strip_prefix('[').is_some_and(|rest| rest.trim_ascii_start() == "]")
+}
+
 struct LenientObject<T>(PhantomData<T>);
 
 impl<'de, T: Default + Deserialize<'de>> Visitor<'de> for LenientObject<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
+        f.write_str(OBJECT_DESCRIPTION)
     }
 
     fn visit_unit<E>(self) -> Result<T, E> {

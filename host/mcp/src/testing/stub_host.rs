@@ -374,6 +374,13 @@ impl QueuePlace for Free {
         if let Some(result) = self.script.as_ref().and_then(|script| script(&call)) {
             return Box::pin(std::future::ready(CallResult { result, usage: None }));
         }
+        // Arguments are checked strictly.
+        let unreadable = call.unreadable.as_deref().cloned();
+        let violations: Vec<_> = unreadable.into_iter().chain(call.corrected.clone()).collect();
+        if !violations.is_empty() {
+            let result = Err(CallFailure::InvalidArguments { violations, example: None });
+            return Box::pin(std::future::ready(CallResult { result, usage: None }));
+        }
         let (kind, target) = (call.request.kind(), call.request.target());
         let exists = match kind {
             TargetKind::Tool | TargetKind::Prompt => NAMES.contains(&target),

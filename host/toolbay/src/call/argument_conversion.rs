@@ -2,7 +2,8 @@
 //! report of what was converted.
 
 use serde_json::{Map, Value, json};
-use toolbay_schema::{JsonSchema, ValueConversion};
+use toolbay_model::SchemaViolation;
+use toolbay_schema::{ConversionKind, JsonSchema, ValueConversion};
 
 /// Member of a result's `_meta` that lists the converted arguments.
 const CONVERTED_META_KEY: &str = "dev.toolbay/converted";
@@ -26,6 +27,16 @@ impl ConvertedArguments {
         let converted = schema.convert(&mut value)?;
         Some(Self { value, converted })
     }
+}
+
+/// Returns the conversions that were made when the request was read, followed by the others.
+pub(crate) fn with_corrections(corrected: &[SchemaViolation], converted: Vec<ValueConversion>) -> Vec<ValueConversion> {
+    let of = |violation: &SchemaViolation| {
+        // The arguments as a whole were a string, and the arguments of a prompt become strings.
+        let kind = if violation.pointer.is_empty() { ConversionKind::Json } else { ConversionKind::Text };
+        ValueConversion { pointer: violation.pointer.clone(), kind }
+    };
+    corrected.iter().map(of).chain(converted).collect()
 }
 
 /// Formats conversions for the log.

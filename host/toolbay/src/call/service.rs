@@ -398,8 +398,10 @@ impl CallService {
         if call.journal.edition.is_some_and(|known| known != edition) {
             return failed(CallFailure::Outdated);
         }
-        if let Some(violation) = call.unreadable {
-            let (violations, example) = (vec![*violation], target.example().map(str::to_owned));
+        let lenient = self.inner.arguments.with_overrides([call.arguments, plugin.terms.argument_check])
+            == ArgumentCheck::Lenient;
+        if let Some(violations) = take_form_violations(&mut call, lenient) {
+            let example = target.example().map(str::to_owned);
             return failed(CallFailure::InvalidArguments { violations, example });
         }
         if !activity.pace.is_quick() {
@@ -426,8 +428,6 @@ impl CallService {
             None
         };
         let plain = target.static_answer(&call.request);
-        let lenient = self.inner.arguments.with_overrides([call.arguments, plugin.terms.argument_check])
-            == ArgumentCheck::Lenient;
         let checked = work.check_request(&target, call.request, recorder, lenient).await;
         let Ok(CheckedRequest { request, violations, record: of_arguments, converted }) = checked else {
             let error = with_tool_of_limit(CallError::limit(Limit::Deadline(work.timeout)), plugin, name);
@@ -449,6 +449,7 @@ impl CallService {
             let example = target.example().map(str::to_owned);
             return failed(CallFailure::InvalidArguments { violations, example });
         }
+        let converted = argument_conversion::with_corrections(&call.corrected, converted);
         if !converted.is_empty() {
             let (tool, caller, changed) =
                 (target.public_name(), &client.name, argument_conversion::describe_conversions(&converted));
@@ -835,6 +836,15 @@ fn with_edition(reply: CallReply, edition: Digest) -> CallReply {
         }
         reply => reply,
     }
+}
+
+/// Returns what was wrong with the arguments when the request was read, as far as it counts.
+fn take_form_violations(call: &mut ClientCall, lenient: bool) -> Option<Vec<SchemaViolation>> {
+    let mut violations: Vec<SchemaViolation> = call.unreadable.take().map(|violation| *violation).into_iter().collect();
+    if !lenient {
+        violations.append(&mut call.corrected);
+    }
+    (!violations.is_empty()).then_some(violations)
 }
 
 /// Returns the capabilities that a target requires and the client of a call did not declare.

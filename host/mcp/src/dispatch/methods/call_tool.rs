@@ -1,23 +1,31 @@
 //! `tools/call`: parses the name and the arguments of a call.
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolbay_model::CallRequest;
 
 use crate::plugin_request::request_run::{EntryParams, ReadExtent, RequestMeta};
-use crate::protocol::argument_errors::find_unreadable;
+use crate::protocol::argument_errors::{find_unreadable, raw_arguments};
 use crate::protocol::jsonrpc::Error;
 use crate::protocol::lenient_object::object;
 use crate::protocol::params;
+use crate::protocol::sent_arguments::OddArguments;
 
 #[derive(Deserialize)]
-#[serde(bound(deserialize = "A: Deserialize<'de>"))]
-struct CallToolParams<A: Default> {
+struct CallToolParams {
     name: String,
     #[serde(default, deserialize_with = "object")]
-    arguments: A,
+    arguments: Map<String, Value>,
+    #[serde(rename = "_meta", default, deserialize_with = "object")]
+    meta: RequestMeta,
+    task: Option<Box<RawValue>>,
+}
+
+/// The parameters without the arguments, which are not even read.
+#[derive(Deserialize)]
+struct CallToolTarget {
+    name: String,
     #[serde(rename = "_meta", default, deserialize_with = "object")]
     meta: RequestMeta,
     task: Option<Box<RawValue>>,
@@ -29,25 +37,31 @@ struct CallToolParams<A: Default> {
 ///
 /// Returns an error if the parameters are malformed.
 pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<EntryParams, Error> {
-    let whole = match extent {
-        ReadExtent::Whole => params::read_with_meta::<CallToolParams<Map<String, Value>>>(params),
-        ReadExtent::Target => read_target(params),
-    };
-    // Valid JSON of the wrong shape is the model's mistake: it is reported like every other mistake
-    // in the arguments.
-    let (whole, unreadable) = match whole {
-        Ok(whole) => (whole, None),
-        Err(error) => match params.and_then(find_unreadable) {
-            Some(violation) => (read_target(params)?, Some(Box::new(violation))),
-            None => return Err(error),
-        },
-    };
-    let CallToolParams { name, arguments, meta, task } = whole;
-    Ok(EntryParams { request: CallRequest::Tool { name, arguments }, meta, task, unreadable })
+    if extent == ReadExtent::Target {
+        return read_target(params);
+    }
+    match params::read_with_meta(params) {
+        Ok(CallToolParams { name, arguments, meta, task }) => {
+            Ok(EntryParams { task, ..EntryParams::new(CallRequest::Tool { name, arguments }, meta) })
+        }
+        // Valid JSON of the wrong shape is the model's mistake: it is reported like every other
+        // mistake in the arguments.
+        Err(error) => {
+            let Some(odd) = params.and_then(raw_arguments).and_then(OddArguments::new) else { return Err(error) };
+            let target = read_target(params)?;
+            Ok(match odd {
+                OddArguments::Packed(text) => EntryParams { packed: Some(text), ..target },
+                OddArguments::Object(object) => {
+                    EntryParams { unreadable: Some(Box::new(find_unreadable(object))), ..target }
+                }
+                OddArguments::Unreadable(violation) => EntryParams { unreadable: Some(Box::new(violation)), ..target },
+            })
+        }
+    }
 }
 
 /// Parses the parameters, and ignores the arguments.
-fn read_target(params: Option<&RawValue>) -> Result<CallToolParams<Map<String, Value>>, Error> {
-    let CallToolParams { name, arguments: IgnoredAny, meta, task } = params::read_with_meta(params)?;
-    Ok(CallToolParams { name, arguments: Map::new(), meta, task })
+fn read_target(params: Option<&RawValue>) -> Result<EntryParams, Error> {
+    let CallToolTarget { name, meta, task } = params::read_with_meta(params)?;
+    Ok(EntryParams { task, ..EntryParams::new(CallRequest::Tool { name, arguments: Map::new() }, meta) })
 }

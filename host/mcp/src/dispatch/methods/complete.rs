@@ -82,5 +82,5 @@ pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<Entr
     };
     let CompleteArgument { name: argument, value } = argument;
     let request = CompletionRequest { reference, argument, value, context: context.arguments };
-    Ok(EntryParams { request: CallRequest::Completion(request), meta, task: None, unreadable: None })
+    Ok(EntryParams::new(CallRequest::Completion(request), meta))
 }

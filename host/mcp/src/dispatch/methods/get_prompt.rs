@@ -3,21 +3,29 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use toolbay_model::CallRequest;
 
 use crate::plugin_request::request_run::{EntryParams, ReadExtent, RequestMeta};
+use crate::protocol::argument_errors::raw_arguments;
 use crate::protocol::jsonrpc::Error;
 use crate::protocol::lenient_object::object;
 use crate::protocol::params;
+use crate::protocol::sent_arguments::{self, OddArguments};
 
 #[derive(Deserialize)]
-#[serde(bound(deserialize = "A: Deserialize<'de>"))]
-struct GetPromptParams<A: Default> {
+struct GetPromptParams {
     name: String,
     #[serde(default, deserialize_with = "object")]
-    arguments: A,
+    arguments: BTreeMap<String, String>,
+    #[serde(rename = "_meta", default, deserialize_with = "object")]
+    meta: RequestMeta,
+}
+
+/// The parameters without the arguments, which are not even read.
+#[derive(Deserialize)]
+struct GetPromptTarget {
+    name: String,
     #[serde(rename = "_meta", default, deserialize_with = "object")]
     meta: RequestMeta,
 }
@@ -28,12 +36,29 @@ struct GetPromptParams<A: Default> {
 ///
 /// Returns an error if the parameters are malformed.
 pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<EntryParams, Error> {
-    let GetPromptParams { name, arguments, meta } = match extent {
-        ReadExtent::Whole => params::read_with_meta::<GetPromptParams<BTreeMap<String, String>>>(params)?,
-        ReadExtent::Target => {
-            let GetPromptParams { name, arguments: IgnoredAny, meta } = params::read_with_meta(params)?;
-            GetPromptParams { name, arguments: BTreeMap::new(), meta }
+    if extent == ReadExtent::Target {
+        return read_target(params);
+    }
+    match params::read_with_meta(params) {
+        Ok(GetPromptParams { name, arguments, meta }) => {
+            Ok(EntryParams::new(CallRequest::Prompt { name, arguments }, meta))
         }
-    };
-    Ok(EntryParams { request: CallRequest::Prompt { name, arguments }, meta, task: None, unreadable: None })
+        // Arguments of the wrong type are reported like every other mistake in the arguments.
+        Err(error) => {
+            let Some(odd) = params.and_then(raw_arguments).and_then(OddArguments::new) else { return Err(error) };
+            let mut target = read_target(params)?;
+            match odd {
+                OddArguments::Packed(text) => target.packed = Some(text),
+                OddArguments::Object(object) => target.set_prompt_arguments(sent_arguments::read_prompt(object)),
+                OddArguments::Unreadable(violation) => target.unreadable = Some(Box::new(violation)),
+            }
+            Ok(target)
+        }
+    }
+}
+
+/// Parses the parameters, and ignores the arguments.
+fn read_target(params: Option<&RawValue>) -> Result<EntryParams, Error> {
+    let GetPromptTarget { name, meta } = params::read_with_meta(params)?;
+    Ok(EntryParams::new(CallRequest::Prompt { name, arguments: BTreeMap::new() }, meta))
 }

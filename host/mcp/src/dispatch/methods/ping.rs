@@ -1,10 +1,18 @@
 //! `ping`: returns an empty result.
 
+use serde::de::IgnoredAny;
 use serde_json::Map;
+use serde_json::value::RawValue;
 
 use super::MethodResult;
+use crate::protocol::params::read;
 
-#[expect(clippy::unnecessary_wraps, reason = "methods answer alike")]
-pub(crate) fn answer() -> MethodResult {
+/// Returns the result.
+///
+/// # Errors
+///
+/// Returns an error if the parameters are malformed, as every method does.
+pub(crate) fn answer(params: Option<&RawValue>) -> MethodResult {
+    read::<IgnoredAny>(params)?;
     Ok(Map::new())
 }

@@ -29,5 +29,5 @@ pub(crate) fn read(params: Option<&RawValue>, _extent: ReadExtent) -> Result<Ent
         let what = format!("the URI of a resource has at most {MAX_URI_BYTES} bytes, and this one has {}", uri.len());
         return Err(Error::new(INVALID_PARAMS, what));
     }
-    Ok(EntryParams { request: CallRequest::Resource { uri }, meta, task: None, unreadable: None })
+    Ok(EntryParams::new(CallRequest::Resource { uri }, meta))
 }

@@ -7,7 +7,6 @@ use axum::response::{IntoResponse as _, Response};
 use http::header::ALLOW;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde::Deserialize;
-use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -25,6 +24,7 @@ use super::session_messages;
 use super::sessions::{self, HttpSession};
 use super::unauthorized::AuthDenial;
 use crate::dispatch::dispatcher;
+use crate::dispatch::methods::ping;
 use crate::exchange::outbox::{self, OutgoingMessage};
 use crate::host::caller::Caller;
 use crate::protocol::jsonrpc::{
@@ -45,8 +45,11 @@ pub(super) async fn post(
     let (parts, payload) = request.into_parts();
     let headers = parts.headers;
     let id = ErrorId::of(&headers);
+    // The specification requires that a client lists both. Errors are JSON, and so is the response
+    // to most requests, so a client that refuses JSON gets none of them as a stream.
     if !headers::accepts(&headers, &mime::APPLICATION_JSON) {
-        let what = "the Accept header must list application/json, and text/event-stream for streams";
+        let what =
+            "the Accept header does not allow application/json: send Accept: application/json, text/event-stream";
         return error_response(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what), id);
     }
     let streams = headers::accepts(&headers, &mime::TEXT_EVENT_STREAM);
@@ -265,8 +268,14 @@ async fn handle_stateless(
     };
     // A `ping` needs no protocol version.
     if matches!(stated, Ok(None)) && request.method == McpMethod::Ping.name() {
-        let answer = jsonrpc::result(&request.id, &Map::<String, Value>::new());
-        return AcceptedRequest::Done(respond_single(OutgoingMessage::response(answer), legacy_status));
+        let answer = match ping::answer(request.params) {
+            Ok(result) => OutgoingMessage::response(jsonrpc::result(&request.id, &result)),
+            Err(error) => {
+                let error = error.with_id(&request.id);
+                OutgoingMessage::rejection(jsonrpc::error(&error, errors == ErrorId::Null), error.code)
+            }
+        };
+        return AcceptedRequest::Done(respond_single(answer, legacy_status));
     }
     let repeats =
         stated.as_ref().is_ok_and(|stated| stated.as_ref().is_none_or(|rules| rules.revision.features().http_headers));
@@ -472,7 +481,7 @@ pub(super) async fn get(
         return error_response(StatusCode::BAD_REQUEST, &error, ErrorId::of(&headers));
     }
     if !headers::accepts(&headers, &mime::TEXT_EVENT_STREAM) {
-        let what = "the Accept header must list text/event-stream";
+        let what = "the Accept header does not allow text/event-stream: send Accept: text/event-stream";
         return error_response(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what), ErrorId::of(&headers));
     }
     let entry = match find_session(&app, &caller, &headers, None) {

@@ -120,7 +120,8 @@ pub(super) async fn respond_without_stream(
 
 /// Returns the error for a client that accepts no streams, where only a stream can respond.
 pub(super) fn stream_required(id: ErrorId) -> Response {
-    let what = "the Accept header must list text/event-stream: the response to this request is a stream";
+    let what = "the response to this request is a stream, and the Accept header does not allow text/event-stream: send \
+                Accept: application/json, text/event-stream";
     error_response(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what), id)
 }
 

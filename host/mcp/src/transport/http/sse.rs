@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{Extension, Query, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
@@ -103,9 +104,14 @@ pub(super) async fn post_message(
     Extension(caller): Extension<Arc<Caller>>,
     Extension(trust): Extension<CallerTrust>,
     Extension(peer): Extension<HttpPeer>,
-    Query(address): Query<StreamAddress>,
+    address: Result<Query<StreamAddress>, QueryRejection>,
     request: Request,
 ) -> Response {
+    let Ok(Query(address)) = address else {
+        let what = "the query must have the session once: post to the address that the stream at /sse begins with, \
+                    /messages?session=ID";
+        return (StatusCode::BAD_REQUEST, what).into_response();
+    };
     let open = app.streams.open_streams().get(&address.session).cloned();
     let Some(open) = open.filter(|open| open.session.is_owned_by(&caller)) else {
         return (StatusCode::NOT_FOUND, "unknown stream; open one at /sse").into_response();
