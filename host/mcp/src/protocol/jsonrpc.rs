@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::protocol::id_scanner::IdScanner;
 use crate::protocol::lenient_object::is_empty_list;
 use crate::protocol::request_id::ID_DESCRIPTION;
-pub use crate::protocol::request_id::RequestId;
+pub use crate::protocol::request_id::{RequestId, SpelledNumber};
 
 /// Maximum number of messages in a batch.
 pub const MAX_BATCH_MESSAGES: usize = 100;
@@ -194,9 +194,7 @@ fn word_at<'t>(text: &'t str, error: &serde_json::Error) -> Option<&'t str> {
 fn foreign_word_hint(word: &str) -> Option<String> {
     let word = word.trim_start_matches(['+', '-']);
     match word.to_ascii_lowercase().as_str() {
-        "nan" | "infinity" | "inf" => {
-            Some(format!(": JSON has no number {word}; send null, or leave the value out"))
-        }
+        "nan" | "infinity" | "inf" => Some(format!(": JSON has no number {word}; send null, or leave the value out")),
         // `null`, `true` and `false` are JSON in this spelling only.
         "none" | "undefined" | "nil" | "null" => Some(": JSON has the word null".to_owned()),
         "true" | "false" => Some(": JSON has the words true and false".to_owned()),

@@ -120,9 +120,8 @@ fn packed_object(text: &str) -> Result<Option<&RawValue>, SchemaViolation> {
     if text.is_empty() || text == "null" {
         return Ok(None);
     }
-    let raw: &RawValue = serde_json::from_str(text).map_err(|error| {
-        whole(format!("arguments must be an object, and the string is not JSON: {error}"))
-    })?;
+    let raw: &RawValue = serde_json::from_str(text)
+        .map_err(|error| whole(format!("arguments must be an object, and the string is not JSON: {error}")))?;
     if !raw.get().starts_with('{') {
         let kind = json_type(raw.get());
         return Err(whole(format!("arguments must be an object, not a string that contains {kind}")));

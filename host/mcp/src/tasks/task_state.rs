@@ -218,7 +218,8 @@ impl Task {
     ///
     /// A question cannot be encoded. The error is a message for the log.
     pub(crate) fn detailed(&self) -> Result<DetailedTask<'_>, String> {
-        let mut detailed = DetailedTask { summary: self.summary(), meta: None, input_requests: None, result: None, error: None };
+        let summary = self.summary();
+        let mut detailed = DetailedTask { summary, meta: None, input_requests: None, result: None, error: None };
         match &self.state {
             TaskState::Working | TaskState::Cancelled => {}
             TaskState::InputRequired(asked) => {
