@@ -243,9 +243,9 @@ fn files_that_are_not_plugins_are_ignored() {
     folder.put("b.wasm", TinyComponent::new(&["b"]).build());
     assert_eq!(server.wait_until_listed(&["b"]), 1);
     let noted = [
-        "INFO not a plugin: a.toml: it is a grant, but there is no a.wasm",
-        "INFO not a plugin: folder.wasm: it is a folder",
-        "INFO not a plugin: broken.wasm: it is a link to nowhere, which does not exist",
+        "WARN not a plugin: a.toml: it is a grant, but there is no a.wasm",
+        "WARN not a plugin: folder.wasm: it is a folder",
+        "WARN not a plugin: broken.wasm: it is a link to nowhere, which does not exist",
     ];
     for note in noted {
         server.log.wait_for(note);
@@ -255,7 +255,7 @@ fn files_that_are_not_plugins_are_ignored() {
     for note in noted {
         assert_eq!(log.matches(note).count(), 1, "{note}: {log}");
     }
-    assert_eq!(log.matches("INFO not a plugin: ").count(), noted.len(), "{log}");
+    assert_eq!(log.matches("WARN not a plugin: ").count(), noted.len(), "{log}");
 }
 
 #[test]
