@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolbay_model::{
@@ -314,7 +313,7 @@ fn parse_result<'a, T: Deserialize<'a>>(result: &'a str) -> Result<T, String> {
 /// Returns the schema of a tool's arguments with the `type` that MCP wants, if it has none:
 /// arguments are always an object. Otherwise, the text is unchanged.
 fn object_schema(text: &str) -> String {
-    let members = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(text).ok();
+    let members = serde_json::from_str::<BTreeMap<String, &RawValue>>(text).ok();
     match (members, text.trim_start().strip_prefix('{')) {
         (Some(members), Some(rest)) if !members.contains_key("type") => {
             let comma = if members.is_empty() { "" } else { "," };

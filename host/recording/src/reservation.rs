@@ -7,41 +7,41 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[derive(Debug)]
 pub struct RecordingReservation {
     /// Bytes that are free for all calls.
-    free_bytes: Arc<AtomicUsize>,
-    reserved_bytes: usize,
+    available: Arc<AtomicUsize>,
+    reserved: usize,
     /// Maximum number of bytes for this call.
     max_bytes: usize,
 }
 
 impl RecordingReservation {
     /// Creates an empty reservation for a call. It can grow to `max_bytes` bytes, from those that are
-    /// `free_bytes` for all calls.
+    /// `available` for all calls.
     pub fn new(free: &Arc<AtomicUsize>, most: usize) -> Self {
-        Self { free_bytes: Arc::clone(free), reserved_bytes: 0, max_bytes: most }
+        Self { available: Arc::clone(free), reserved: 0, max_bytes: most }
     }
 
     /// Reserves more bytes. Returns whether they were available.
     pub fn try_reserve(&mut self, bytes: usize) -> bool {
-        if bytes > self.max_bytes.saturating_sub(self.reserved_bytes) {
+        if bytes > self.max_bytes.saturating_sub(self.reserved) {
             return false;
         }
         let fits = |free: usize| free.checked_sub(bytes);
-        let taken = self.free_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok();
+        let taken = self.available.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok();
         if taken {
-            self.reserved_bytes += bytes;
+            self.reserved += bytes;
         }
         taken
     }
 
     /// Returns the number of bytes that the call may still reserve, if other calls leave them free.
     pub fn remaining_bytes(&self) -> usize {
-        self.max_bytes.saturating_sub(self.reserved_bytes)
+        self.max_bytes.saturating_sub(self.reserved)
     }
 }
 
 impl Drop for RecordingReservation {
     fn drop(&mut self) {
-        self.free_bytes.fetch_add(self.reserved_bytes, Ordering::Relaxed);
+        self.available.fetch_add(self.reserved, Ordering::Relaxed);
     }
 }
 

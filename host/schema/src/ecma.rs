@@ -122,7 +122,7 @@ impl PatternParser {
                 '(' => self.parse_group()?,
                 ')' => match self.open_groups.pop() {
                     Some(looks) => {
-                        self.advance(1, if looks { QuantifierTarget::Nothing } else { QuantifierTarget::Atom })
+                        self.advance(1, if looks { QuantifierTarget::Nothing } else { QuantifierTarget::Atom });
                     }
                     None => {
                         return Err(pattern_error(start, 1, "it closes no group; write \"\\\\)\" for the character"));

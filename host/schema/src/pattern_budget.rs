@@ -33,7 +33,7 @@ pub struct PatternBudget {
     /// Bytes that automata cache between searches.
     cached_bytes: Arc<AtomicUsize>,
     /// Bytes that are reserved for the automata for names.
-    name_bytes: Arc<AtomicUsize>,
+    name_automata: Arc<AtomicUsize>,
 }
 
 impl PatternBudget {
@@ -62,7 +62,7 @@ impl PatternBudget {
         Self {
             max_pattern_bytes: (MAX_TOTAL_PATTERN_BYTES / shares.max(1)).min(MAX_PATTERN_BYTES),
             cached_bytes: Arc::default(),
-            name_bytes: Arc::default(),
+            name_automata: Arc::default(),
         }
     }
 
@@ -81,7 +81,7 @@ impl PatternBudget {
     ///
     /// The budget is exhausted.
     pub(super) fn reserve_name_bytes(&self, size: usize) -> Result<(), String> {
-        let before = self.name_bytes.fetch_add(size, Ordering::Relaxed);
+        let before = self.name_automata.fetch_add(size, Ordering::Relaxed);
         if before.saturating_add(size) <= Self::MAX_NAME_BYTES {
             return Ok(());
         }

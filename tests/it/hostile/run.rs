@@ -73,8 +73,8 @@ fn run_in(folder: Folder, case: &Case) -> (Duration, Run) {
     let mut run = Run { server, folder, result: Value::Null, growth: 0, ping: Duration::ZERO };
     match case.expected {
         Expected::Noted(why) => {
-            let line = run.server.log.wait_for(" INFO not a plugin: ");
-            let said = line.split_once(" INFO not a plugin: hostile.").unwrap_or_else(|| panic!("{line}")).1;
+            let line = run.server.log.wait_for(" WARN not a plugin: ");
+            let said = line.split_once(" WARN not a plugin: hostile.").unwrap_or_else(|| panic!("{line}")).1;
             let said = said.split_once(": ").unwrap_or_else(|| panic!("{line}")).1;
             assert!(fits(why, said.trim_end()), "noted: {line:?}\nexpected: {why:?}");
             // Files that were added later are loaded, and nothing else was logged.

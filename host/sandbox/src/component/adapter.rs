@@ -81,6 +81,7 @@ impl fmt::Display for PluginFileKind {
 
 /// Properties of a core module that parsing reveals.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent property of the file")]
 struct ModuleSummary {
     has_type: bool,
     /// The contract interfaces whose functions the module exports, by contract version.

@@ -113,7 +113,7 @@ mod tests {
         let (mut seen, mut lines) = (Vec::new(), Vec::new());
         let mut command = Command::new("sh");
         let done = run_with_progress(command.args(["-c", script]), &mut |now| seen.push(now.done), |line| {
-            lines.push(line.to_owned())
+            lines.push(line.to_owned());
         });
         assert!(done.unwrap());
         assert_eq!((seen, lines), (vec![1, 3], vec!["made".to_owned()]));

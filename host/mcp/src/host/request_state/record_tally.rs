@@ -110,7 +110,9 @@ mod tests {
     fn the_order_of_records_counts() {
         let of = |records: [&[u8]; 2]| {
             let mut period = PeriodTally::default();
-            records.iter().for_each(|record| period.add(record));
+            for record in records {
+                period.add(record);
+            }
             period
         };
         assert_ne!(of([b"a", b"b"]), of([b"b", b"a"]));

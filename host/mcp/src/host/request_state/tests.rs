@@ -313,7 +313,9 @@ async fn an_entry_that_cannot_be_written_down_is_refused() {
 }
 
 fn remove_record(folder: &Path) {
-    record(folder).iter().for_each(|file| fs::remove_file(file).unwrap());
+    for file in record(folder) {
+        fs::remove_file(file).unwrap();
+    }
 }
 
 fn remove_tally(folder: &Path) {

@@ -304,8 +304,8 @@ mod tests {
             ("*", &[][..]),
         ] {
             let fields: Vec<(&str, &str)> = fields.to_vec();
-            let lines: String = fields.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-            let sent = format!("POST {target} HTTP/1.1\r\n{lines}\r\n");
+            let lines: Vec<String> = fields.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+            let sent = format!("POST {target} HTTP/1.1\r\n{}\r\n", lines.concat());
             let mut headers = HeaderMap::new();
             for (name, value) in fields {
                 headers.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap());

@@ -45,7 +45,7 @@ impl AuthDenial {
     pub(super) const fn reason(&self) -> &'static str {
         match self {
             Self::Missing => "a bearer token is required",
-            Self::Invalid(why) => *why,
+            Self::Invalid(why) => why,
             Self::Differs(TokenClaim::Issuer, _) => "another issuer",
             Self::Differs(TokenClaim::Audience, _) => "another audience",
             Self::Scope | Self::StepUp(_) => "the token lacks a required scope",
