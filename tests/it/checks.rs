@@ -81,7 +81,7 @@ fn attack(server: &mut StdioServer, arguments: &Value) -> Vec<Value> {
 
 #[test]
 fn lists_of_trees_of_empty_arrays_delay_nobody() {
-    let config = "[server]\nrequest = \"8MiB\"\nrequests = \"4GiB\"";
+    let config = "[server]\nrequest_size = \"8MiB\"\nrequest_memory = \"4GiB\"";
     let mut server = StdioServer::start_with_config(&folder(&of_x(json!({"uniqueItems": true}))), config);
     server.wait_for_tool("attacked");
     server.wait_for_tool("other");
@@ -100,7 +100,7 @@ fn lists_of_trees_of_empty_arrays_delay_nobody() {
 #[test]
 fn a_pattern_that_needs_a_state_for_every_byte_delays_nobody() {
     let schema = of_x(json!({"pattern": "[ab]*a[ab]{20000}[^ab]"}));
-    let mut server = StdioServer::start_with_config(&folder(&schema), "[server]\nrequest = \"8MiB\"");
+    let mut server = StdioServer::start_with_config(&folder(&schema), "[server]\nrequest_size = \"8MiB\"");
     server.wait_for_tool("attacked");
     server.wait_for_tool("other");
     let text = letters(1 << 20);
@@ -112,7 +112,7 @@ fn a_pattern_that_needs_a_state_for_every_byte_delays_nobody() {
 #[test]
 fn patterns_for_names_that_need_a_state_for_every_byte_delay_nobody() {
     let schema = of_x(json!({"patternProperties": {"[ab]*a[ab]{20000}[^ab]": false, "^(?=a)(a|b)+c": false}}));
-    let mut server = StdioServer::start_with_config(&folder(&schema), "[server]\nrequest = \"8MiB\"");
+    let mut server = StdioServer::start_with_config(&folder(&schema), "[server]\nrequest_size = \"8MiB\"");
     server.wait_for_tool("attacked");
     server.wait_for_tool("other");
     for result in attack(&mut server, &json!({"x": {"ab".repeat(1 << 19): 1}})) {

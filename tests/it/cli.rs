@@ -68,7 +68,7 @@ fn an_invalid_configuration_exits_with_64() {
     let mut said = String::new();
     for config in [
         "page_sise = 1",
-        "[server]\nrequest = \"1GiB\"",
+        "[server]\nrequest_size = \"1GiB\"",
         "[limits]\ntimeout = \"soon\"",
         "[server]\ncalls = 0",
         "[limits]\nconcurrency = 0",

@@ -50,7 +50,7 @@ fn the_id_of_an_error_without_a_request_depends_on_the_revision() {
 #[test]
 fn a_line_that_is_too_long_gets_an_error_and_the_next_one_is_read() {
     let folder = Folder::new();
-    let mut server = StdioServer::start_with_config(&folder, "[server]\nrequest = \"1KiB\"");
+    let mut server = StdioServer::start_with_config(&folder, "[server]\nrequest_size = \"1KiB\"");
     let long =
         |length: usize| json!({"jsonrpc": "2.0", "id": 1000, "method": "ping", "params": {"x": "x".repeat(length)}});
     for length in [1024, 100_000, 10_000_000] {
@@ -58,7 +58,7 @@ fn a_line_that_is_too_long_gets_an_error_and_the_next_one_is_read() {
         let error = refusal(&mut server);
         assert_eq!(error["error"]["code"], -32600);
         assert_eq!(
-            error["error"]["message"], "the message is larger than 1.0 KiB (to allow more, raise server.request)",
+            error["error"]["message"], "the message is larger than 1.0 KiB (to allow more, raise server.request_size)",
             "{length} bytes"
         );
         assert_eq!(server.result("ping", json!({})), json!({}));

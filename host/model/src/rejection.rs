@@ -56,7 +56,7 @@ pub enum CapacityLimit {
     Queue,
     /// `server.memory`: bytes that the running calls may hold together.
     Memory,
-    /// `server.requests`: bytes that requests may take together, or those of one client.
+    /// `server.request_memory`: bytes that requests may take together, or those of one client.
     Requests,
 }
 
@@ -69,7 +69,7 @@ impl CapacityLimit {
             Self::Client => "server.client_calls",
             Self::Queue => "server.queue",
             Self::Memory => "server.memory",
-            Self::Requests => "server.requests",
+            Self::Requests => "server.request_memory",
         }
     }
 }

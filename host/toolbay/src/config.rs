@@ -426,8 +426,8 @@ impl Config {
             page_size: self.page_size,
             usage: self.usage,
             traced: self.otel.traces && self.otel.is_enabled(),
-            request: self.server.request,
-            requests: self.server.requests(),
+            request: self.server.request_size,
+            requests: self.server.request_memory(),
             grace: self.server.grace,
             tasks: self.tasks.options(),
             server: self.server.info(),
@@ -616,8 +616,8 @@ mod tests {
             file("plugins = \"\""),
             file("server = 7"),
             file("[server]\nqueue = 9_000_000"),
-            file("[server]\nrequests = \"1KiB\""),
-            file("[server]\nrequests = \"63MiB\""),
+            file("[server]\nrequest_memory = \"1KiB\""),
+            file("[server]\nrequest_memory = \"63MiB\""),
             file("[server]\nscratch = \"\""),
             file("[server]\nscrach = \"tmp\""),
             file("[breaker]\nrest = \"500000years\""),
@@ -649,8 +649,8 @@ mod tests {
         plugins: expected the path of a folder, not an empty string
         toolbay.toml:1:10: server: expected a table, not 7
         toolbay.toml:2:9: server.queue: expected at most 1000000, not 9000000
-        toolbay.toml:2:12: server.requests: expected a size from 64.0 KiB to 4.0 TiB, not 1.0 KiB
-        server.requests: expected at least 64.0 MiB, 16 times server.request, not 63.0 MiB
+        toolbay.toml:2:18: server.request_memory: expected a size from 64.0 KiB to 4.0 TiB, not 1.0 KiB
+        server.request_memory: expected at least 64.0 MiB, 16 times server.request_size, not 63.0 MiB
         server.scratch: expected the path of a folder, not an empty string
         toolbay.toml:2:1: unknown key `scrach`; did you mean `scratch`?
         toolbay.toml:2:8: breaker.rest: expected a duration of at most 1 day, not "500000years"
@@ -690,7 +690,7 @@ mod tests {
             ("ceilings", "fuel", "0"),
             ("server", "calls", "0"),
             ("server", "client_calls", "0"),
-            ("server", "request", "0"),
+            ("server", "request_size", "0"),
             ("server", "component", "0"),
             ("server", "stack", "0"),
             ("describe", "fuel", "0"),

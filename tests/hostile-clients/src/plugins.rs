@@ -30,7 +30,7 @@ client_calls = 8
 queue = 64
 queue_wait = "1s"
 memory = "256MiB"
-requests = "64MiB"
+request_memory = "64MiB"
 grace = "1s"
 [limits]
 memory = "16MiB"

@@ -52,7 +52,7 @@ fn values_that_would_take_much_memory_are_not_parsed() {
         assert_eq!(response.status, 400);
         let error = response.json()["error"].take();
         assert_eq!(error["code"], -32600);
-        assert!(error["message"].as_str().unwrap().contains("server.requests"), "{error}");
+        assert!(error["message"].as_str().unwrap().contains("server.request_memory"), "{error}");
     }
     let peak = peak(&server);
     assert!(peak < before + (48 << 10), "from {before} to {peak} KiB");
@@ -70,7 +70,7 @@ fn values_that_would_take_much_memory_are_not_parsed() {
 fn arguments_that_wait_take_no_room_of_others() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", folder.create_gate());
-    let config = "[server]\ncalls = 1\nwaiting = 0\nqueue_wait = \"10m\"\nrequests = \"64MiB\"";
+    let config = "[server]\ncalls = 1\nwaiting = 0\nqueue_wait = \"10m\"\nrequest_memory = \"64MiB\"";
     let server = HttpServer::start_with_config(&folder, config).wait_until_ready();
     let listed = server.result("tools/list", json!({}));
     assert!(listed["tools"].as_array().unwrap().len() > 3);
@@ -101,7 +101,7 @@ fn arguments_that_wait_take_no_room_of_others() {
         assert_eq!(busy.len(), 1, "{results:?}");
         let (kind, said) = error_kind_and_text(busy[0]);
         assert_eq!(kind, "busy");
-        assert!(said.contains("16.0 MiB") && said.contains("server.requests"), "{said}");
+        assert!(said.contains("16.0 MiB") && said.contains("server.request_memory"), "{said}");
         assert!(busy[0]["_meta"]["dev.toolbay/retry-after-ms"].is_u64());
     });
 }

@@ -231,7 +231,7 @@ fn a_client_that_disconnects_cancels_its_call() {
 
 #[test]
 fn a_large_request_and_a_half_one_get_their_answers() {
-    let server = SocketServer::start(&echo(), "[server]\nrequest = \"1MiB\"\n[http]\nidle = \"300ms\"");
+    let server = SocketServer::start(&echo(), "[server]\nrequest_size = \"1MiB\"\n[http]\nidle = \"300ms\"");
     let large = call(&"x".repeat(900_000));
     assert!(server.ask(&large).starts_with("HTTP/1.1 200"));
     // Rejected while it is still sending.

@@ -105,12 +105,12 @@ fn a_post_must_be_json_and_accept_json() {
 
 #[test]
 fn a_body_that_is_too_long_is_refused() {
-    let server = HttpServer::start_with_config(&Folder::new(), "[server]\nrequest = \"1KiB\"");
+    let server = HttpServer::start_with_config(&Folder::new(), "[server]\nrequest_size = \"1KiB\"");
     let long = json!({"x": "x".repeat(100_000)});
     let response = server.post_stateless("tools/list", long.clone(), &[]);
     assert_eq!(response.status, 413);
     let said = response.json()["error"]["message"].clone();
-    assert_eq!(said, "the message is larger than 1.0 KiB (to allow more, raise server.request)");
+    assert_eq!(said, "the message is larger than 1.0 KiB (to allow more, raise server.request_size)");
     // The same without an announced length.
     let body = modern(json!(1), "tools/list", long).to_string();
     let head = format!(
@@ -124,7 +124,7 @@ fn a_body_that_is_too_long_is_refused() {
 
 #[test]
 fn a_client_that_is_still_sending_gets_its_refusal() {
-    let server = HttpServer::start_with_config(&Folder::new(), "[server]\nrequest = \"1KiB\"");
+    let server = HttpServer::start_with_config(&Folder::new(), "[server]\nrequest_size = \"1KiB\"");
     // More than the system keeps for both ends.
     let long = vec![b'x'; 12 << 20];
     for (path, headers, status) in

@@ -350,7 +350,7 @@ fn check_decoded_size(session: &Session, bytes: usize) -> Result<(), Error> {
         let [bytes, most] = [bytes, most].map(|bytes| ByteSize::b(bytes as u64).display().iec().to_string());
         let what = format!(
             "the values in the request would take {bytes}, and those of one request may take {most}, a quarter of \
-             server.requests: send fewer values"
+             server.request_memory: send fewer values"
         );
         return Err(Error::new(INVALID_REQUEST, what));
     }

@@ -56,7 +56,7 @@ pub async fn serve(
             }
             Some(Ok(LineContent::TooLong(id))) => {
                 let what = format!(
-                    "the message is larger than {} (to allow more, raise server.request)",
+                    "the message is larger than {} (to allow more, raise server.request_size)",
                     options.request.display().iec()
                 );
                 session.reject(Error { id, ..Error::new(INVALID_REQUEST, what) }, &outbox).await;

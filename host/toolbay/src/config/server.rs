@@ -18,14 +18,14 @@ use crate::process::machine_limits;
 /// Maximum of `server.calls` and `server.waiting`. Each call reserves a slot of the instance pool.
 const MAX_CALLS: usize = 4096;
 
-/// Default of `server.requests`, in requests of the maximum size.
+/// Default of `server.request_memory`, in requests of the maximum size.
 const DEFAULT_REQUESTS: u64 = 64;
 
-/// Default of `server.requests` if requests are small, so that many of them can wait.
+/// Default of `server.request_memory` if requests are small, so that many of them can wait.
 const MIN_DEFAULT_REQUEST_BYTES: ByteSize = ByteSize::mib(64);
 
-/// Minimum of `server.requests`, in requests of the maximum size. A parsed request takes several
-/// times the size of its text.
+/// Minimum of `server.request_memory`, in requests of the maximum size. A parsed request takes
+/// several times the size of its text.
 const MIN_REQUESTS: u64 = 16;
 
 /// Maximum size of a quoted invalid address, in bytes.
@@ -64,14 +64,14 @@ pub struct ServerConfig {
     pub memory: Option<ByteSize>,
     /// Maximum size of a message in bytes: a line over stdio, a body over HTTP. 1 KiB to 64 MiB,
     /// default 4 MiB.
-    #[serde(deserialize_with = "request")]
-    pub request: ByteSize,
+    #[serde(deserialize_with = "request_size")]
+    pub request_size: ByteSize,
     /// Memory budget of all requests while they are read, wait and run, including the values of
-    /// their arguments: 64 KiB to 4 TiB, and at least 16 times `request`. One request can take a
-    /// quarter of it, and so can one caller over HTTP. `None`: 64 times `request`, but at least 64
-    /// MiB.
-    #[serde(deserialize_with = "requests")]
-    pub requests: Option<ByteSize>,
+    /// their arguments: 64 KiB to 4 TiB, and at least 16 times `request_size`. One request can take
+    /// a quarter of it, and so can one caller over HTTP. `None`: 64 times `request_size`, but at
+    /// least 64 MiB.
+    #[serde(deserialize_with = "request_memory")]
+    pub request_memory: Option<ByteSize>,
     /// Maximum size of a component file in bytes. 1 KiB to 256 MiB, default 64 MiB.
     #[serde(deserialize_with = "component")]
     pub component: ByteSize,
@@ -129,8 +129,8 @@ impl Default for ServerConfig {
             queue: 1024,
             queue_wait: Duration::from_secs(5),
             memory: None,
-            request: ByteSize::mib(4),
-            requests: None,
+            request_size: ByteSize::mib(4),
+            request_memory: None,
             component: ByteSize::mib(64),
             stack: ByteSize::kib(512),
             grace: Duration::from_secs(5),
@@ -162,9 +162,10 @@ impl ServerConfig {
     }
 
     /// Returns the memory budget of all requests, in bytes.
-    pub fn requests(&self) -> ByteSize {
-        self.requests
-            .unwrap_or_else(|| ByteSize::b(self.request.as_u64() * DEFAULT_REQUESTS).max(MIN_DEFAULT_REQUEST_BYTES))
+    pub fn request_memory(&self) -> ByteSize {
+        self.request_memory.unwrap_or_else(|| {
+            ByteSize::b(self.request_size.as_u64() * DEFAULT_REQUESTS).max(MIN_DEFAULT_REQUEST_BYTES)
+        })
     }
 
     /// Returns the directory for the temporary directories of calls. It is a separate directory, so
@@ -244,12 +245,14 @@ impl ServerConfig {
             return Err(format!("server.icons: src must begin with https:// or data:image/, not {src:?}"));
         }
         self.state_key()?;
-        let least = ByteSize::b(self.request.as_u64() * MIN_REQUESTS);
-        if self.requests() >= least {
+        let least = ByteSize::b(self.request_size.as_u64() * MIN_REQUESTS);
+        if self.request_memory() >= least {
             return Ok(());
         }
-        let [least, found] = [least, self.requests()].map(|size| size.display().iec().to_string());
-        Err(format!("server.requests: expected at least {least}, {MIN_REQUESTS} times server.request, not {found}"))
+        let [least, found] = [least, self.request_memory()].map(|size| size.display().iec().to_string());
+        Err(format!(
+            "server.request_memory: expected at least {least}, {MIN_REQUESTS} times server.request_size, not {found}"
+        ))
     }
 }
 
@@ -280,11 +283,11 @@ fn memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ByteSize>
     size(deserializer, MIN_MEMORY, ByteSize::tib(4)).map(Some)
 }
 
-fn request<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::Error> {
+fn request_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::Error> {
     size(deserializer, ByteSize::kib(1), ByteSize::mib(64))
 }
 
-fn requests<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ByteSize>, D::Error> {
+fn request_memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ByteSize>, D::Error> {
     size(deserializer, ByteSize::kib(64), ByteSize::tib(4)).map(Some)
 }
 

@@ -141,6 +141,7 @@ fn body_error(error: &(dyn std::error::Error + 'static), limit: ByteSize, id: Er
 }
 
 fn too_large(limit: ByteSize, id: ErrorId) -> Response {
-    let what = format!("the message is larger than {} (to allow more, raise server.request)", limit.display().iec());
+    let what =
+        format!("the message is larger than {} (to allow more, raise server.request_size)", limit.display().iec());
     post_response::error_response(StatusCode::PAYLOAD_TOO_LARGE, &Error::new(INVALID_REQUEST, what), id)
 }
