@@ -219,7 +219,7 @@ fn a_call_that_waits_for_its_turn_can_be_cancelled() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", folder.create_gate() + "[limits]\nconcurrency = 1");
     // Otherwise a call that waits lets others compute.
-    folder.write_config("[server]\nwaiting = 0");
+    folder.write_config("[server]\nsuspended_calls = 0");
     let mut server = StdioServer::start(&folder);
     let first = server.start_call_with_progress("wait_for_gate", json!({}));
     server.notification("notifications/progress");

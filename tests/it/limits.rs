@@ -239,7 +239,7 @@ fn concurrency_bounds_the_calls_of_a_plugin_alone() {
     folder.put("one.toml", format!("prefix = \"one\"\n{}[limits]\nconcurrency = 1", folder.create_gate()));
     folder.put("two.wasm", hostile());
     folder.put("two.toml", format!("prefix = \"two\"\n{}[limits]\nconcurrency = 2", folder.create_gate()));
-    let mut server = StdioServer::start_with_config(&folder, "[server]\nwaiting = 0\nqueue_wait = \"50ms\"");
+    let mut server = StdioServer::start_with_config(&folder, "[server]\nsuspended_calls = 0\nqueue_wait = \"50ms\"");
     let mut waiting = Vec::new();
     for tool in ["one_wait_for_gate", "two_wait_for_gate"] {
         waiting.push(server.start_call_with_progress(tool, json!({})));

@@ -114,13 +114,14 @@ fn a_call_that_is_cancelled_counts_and_what_runs_and_waits_is_seen() {
     let folder = Folder::with("hostile.wasm", hostile());
     let limits = "[limits]\ntimeout = \"1m\"\nfuel = 1_000_000_000_000\n";
     folder.put("hostile.toml", format!("{limits}concurrency = 1\n{}", folder.create_gate()));
-    let server = HttpServer::start_with_config(&folder, &format!("{RATES}\n[server]\nwaiting = 0")).wait_until_ready();
+    let server =
+        HttpServer::start_with_config(&folder, &format!("{RATES}\n[server]\nsuspended_calls = 0")).wait_until_ready();
     let begin = || server.post_stateless("tools/call", progressing("wait_for_gate"), &[]);
     let running = begin();
     until(&server, "one runs", |metrics| metrics.count("toolbay_calls_running", &[]) == 1);
     std::thread::scope(|threads| {
         let waiting = threads.spawn(begin);
-        let metrics = until(&server, "one waits", |metrics| metrics.count("toolbay_calls_waiting", &[]) == 1);
+        let metrics = until(&server, "one waits", |metrics| metrics.count("toolbay_calls_queued", &[]) == 1);
         assert!(metrics.value("toolbay_memory_reserved_bytes", &[]) > 0.0);
         // What is counted of HTTP is read a moment before what is counted of calls.
         until(&server, "both are open", |metrics| metrics.count("toolbay_http_requests", &[]) >= 2);
@@ -132,7 +133,7 @@ fn a_call_that_is_cancelled_counts_and_what_runs_and_waits_is_seen() {
     });
     let metrics = scrape(&server);
     assert_eq!(calls(&metrics, "wait_for_gate", "ok"), 1);
-    assert_eq!(metrics.count("toolbay_calls_waiting", &[]), 0);
+    assert_eq!(metrics.count("toolbay_calls_queued", &[]), 0);
     assert!(metrics.count("toolbay_call_seconds_count", &[("tool", "wait_for_gate")]) == 2);
 }
 

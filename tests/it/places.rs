@@ -119,7 +119,8 @@ fn one_tool_never_takes_all_places_of_its_plugin() {
 fn a_tool_that_has_its_places_is_busy_and_says_so() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", format!("{}[limits]\n{LONG}concurrency = 3\n", folder.create_gate()));
-    let mut server = StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_wait = \"100ms\"\nwaiting = 0"));
+    let mut server =
+        StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_wait = \"100ms\"\nsuspended_calls = 0"));
     let ids = running(&mut server, "wait_for_gate", 2);
     let (kind, said) = server.failure("wait_for_gate", json!({}));
     assert_eq!(
@@ -152,7 +153,8 @@ fn a_call_that_computes_keeps_its_place() {
 fn calls_that_wait_are_bounded_and_those_beyond_keep_their_places() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", format!("{}[limits]\n{LONG}concurrency = 2\n", folder.create_gate()));
-    let mut server = StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_wait = \"100ms\"\nwaiting = 4"));
+    let mut server =
+        StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_wait = \"100ms\"\nsuspended_calls = 4"));
     // The plugin has half of the four, and the third call keeps the only place of its tool.
     let mut ids = running(&mut server, "wait_for_gate", 3);
     assert_eq!(server.failure("wait_for_gate", json!({})).0, "busy");
@@ -171,7 +173,7 @@ fn a_place_goes_to_the_caller_that_has_the_fewest() {
     folder.put("hostile.toml", format!("{}[limits]\n{LONG}concurrency = 4\n", folder.create_gate()));
     // The response to a call that waits begins after this time.
     let brisk = "[http]\nkeep_alive = \"100ms\"\n";
-    let config = format!("{brisk}{tokens}{MEMORY}waiting = 0\nqueue_wait = \"1h\"");
+    let config = format!("{brisk}{tokens}{MEMORY}suspended_calls = 0\nqueue_wait = \"1h\"");
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     let call = |caller: &str, tool: &str| -> HttpResponse {
         let params = json!({"name": tool, "arguments": {}, "_meta": {"progressToken": 1}});

@@ -19,7 +19,7 @@ const TTL: u64 = 30;
 const SLACK: Duration = Duration::from_secs(20);
 
 const CONFIG: &str = "[client_rate_limit]\ncalls = 1000000\nper = \"1m\"\n[rate_limit]\ncalls = 1000000\nper = \"1m\"\n\
-                      [tasks]\nafter = \"1ms\"\nttl = \"30s\"\n[server]\nwaiting = 0\nqueue = 2000\n";
+                      [tasks]\nafter = \"1ms\"\nttl = \"30s\"\n[server]\nsuspended_calls = 0\nqueue = 2000\n";
 
 /// What a client declares that takes tasks and fills in forms.
 fn declared() -> Value {

@@ -48,7 +48,7 @@ const RATES: &str = "[client_rate_limit]\ncalls = 100000\nper = \"1m\"\n[rate_li
 #[test]
 fn a_thousand_tasks_of_which_few_can_run_at_once_all_end_with_their_results() {
     let folder = gated();
-    let config = format!("{RATES}[tasks]\nafter = \"1ms\"\n[server]\nwaiting = 0\nqueue = 2000\n");
+    let config = format!("{RATES}[tasks]\nafter = \"1ms\"\n[server]\nsuspended_calls = 0\nqueue = 2000\n");
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     let call = || ask(&server, "tools/call", json!({"name": "wait_for_gate"}), "")["result"].take();
     let begin = || {
@@ -77,7 +77,7 @@ fn a_task_that_is_cancelled_frees_its_place_at_once() {
         "hostile.toml",
         folder.create_gate() + "[limits]\nconcurrency = 1\n[tools.wait_for_gate]\ntask_support = \"optional\"",
     );
-    let mut server = StdioServer::start_with_config(&folder, "[server]\nwaiting = 0\n[tasks]\nttl = \"1m\"\n");
+    let mut server = StdioServer::start_with_config(&folder, "[server]\nsuspended_calls = 0\n[tasks]\nttl = \"1m\"\n");
     let created = server.result("tools/call", json!({"name": "wait_for_gate", "task": {"ttl": 30_000}}));
     assert_eq!((&created["task"]["status"], &created["task"]["ttl"]), (&json!("working"), &json!(30_000)));
     let id = &created["task"]["taskId"];

@@ -449,7 +449,7 @@ impl Config {
         let CompileConfig { memory, cpu, timeout, .. } = self.compile;
         Ok(SandboxSettings {
             max_calls: calls,
-            max_waiting_calls: u32::try_from(self.server.waiting).unwrap_or(u32::MAX),
+            max_waiting_calls: u32::try_from(self.server.suspended_calls).unwrap_or(u32::MAX),
             stack_size: self.server.stack,
             max_limits: ceiling,
             allow_async: self.engine.concurrent,
@@ -719,7 +719,8 @@ mod tests {
             let variable = format!("TOOLBAY_{table}_{key}").to_uppercase();
             load("", &[(&variable, zero.trim_matches('"'))], Flags::default()).unwrap_err();
         }
-        let taken = "[limits]\nrandom = 0\nstdio = 0\nlog = 0\n[server]\nqueue = 0\nwaiting = 0\nqueue_wait = \"0s\"\ngrace = \"0s\"\n\
+        let taken = "[limits]\nrandom = 0\nstdio = 0\nlog = 0\n[server]\nqueue = 0\nsuspended_calls = 0\n\
+                     queue_wait = \"0s\"\ngrace = \"0s\"\n\
                      [breaker]\ncrashes = 0\n[compile]\nstore = \"\"";
         load(taken, &[], Flags::default()).unwrap();
     }

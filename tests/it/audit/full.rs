@@ -102,7 +102,7 @@ fn without_a_word_about_it_calls_wait_for_a_disk_that_takes_nothing_and_no_line_
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\ntimeout = \"1h\"\n");
     let config = format!(
-        "{CONFIG}files = 100\narguments = \"full\"\n[server]\nwaiting = 0\nqueue = 10_000\nqueue_wait = \"1h\"\n"
+        "{CONFIG}files = 100\narguments = \"full\"\n[server]\nsuspended_calls = 0\nqueue = 10_000\nqueue_wait = \"1h\"\n"
     );
     let mut server = on_a_full_disk(&folder, &config);
     let begin = |server: &mut StdioServer, calls: usize| -> Vec<u64> {

@@ -161,7 +161,7 @@ fn hanging_up_does_not_cancel_in_a_session() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", folder.create_gate() + "[limits]\nconcurrency = 1");
     // Otherwise a call that waits lets others compute.
-    let server = HttpServer::start_with_config(&folder, "[server]\nwaiting = 0").wait_until_ready();
+    let server = HttpServer::start_with_config(&folder, "[server]\nsuspended_calls = 0").wait_until_ready();
     let session = server.start_session("2025-11-25");
     let call = json!({"name": "wait_for_gate", "_meta": {"progressToken": 1}});
     let mut response = session.request("tools/call", call);

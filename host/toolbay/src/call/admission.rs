@@ -98,7 +98,7 @@ impl CallAdmission {
         client_rate: Option<RateLimit>,
         is_shared: bool,
     ) -> Self {
-        let (calls, waiting) = split_instances(instances, server.calls, server.waiting);
+        let (calls, waiting) = split_instances(instances, server.calls, server.suspended_calls);
         let memory = memory_permits(server.memory());
         Self {
             calls: Arc::new(shared(calls, is_shared)),
@@ -375,7 +375,8 @@ pub(crate) mod tests {
 
     fn admission(calls: usize, client_calls: usize, queue: usize) -> CallAdmission {
         let queue_wait = Duration::from_millis(1);
-        let server = ServerConfig { calls, client_calls, queue, queue_wait, waiting: 0, ..ServerConfig::default() };
+        let server =
+            ServerConfig { calls, client_calls, queue, queue_wait, suspended_calls: 0, ..ServerConfig::default() };
         CallAdmission::new(&server, usize::MAX, None, false)
     }
 
@@ -540,7 +541,7 @@ pub(crate) mod tests {
 
     #[tokio::test]
     async fn a_call_that_waits_gives_its_places_back_and_keeps_its_memory() {
-        let config = ServerConfig { calls: 2, client_calls: 2, waiting: 4, ..ServerConfig::default() };
+        let config = ServerConfig { calls: 2, client_calls: 2, suspended_calls: 4, ..ServerConfig::default() };
         let admission = shared(config);
         let places = many_tools(&admission, 2);
         let client = admission.new_client("a");
@@ -568,7 +569,7 @@ pub(crate) mod tests {
 
     #[tokio::test]
     async fn calls_that_wait_are_bounded() {
-        let config = ServerConfig { waiting: 4, ..ServerConfig::default() };
+        let config = ServerConfig { suspended_calls: 4, ..ServerConfig::default() };
         let admission = shared(config);
         let [places, rest] = [many_tools(&admission, 16), many_tools(&admission, 16)];
         let client = admission.new_client("a");

@@ -15,7 +15,7 @@ use super::confine::Confine;
 use super::http::parse_list;
 use crate::process::machine_limits;
 
-/// Maximum of `server.calls` and `server.waiting`. Each call reserves a slot of the instance pool.
+/// Maximum of `server.calls` and `server.suspended_calls`. Each call reserves a slot of the instance pool.
 const MAX_CALLS: usize = 4096;
 
 /// Default of `server.request_memory`, in requests of the maximum size.
@@ -44,8 +44,8 @@ pub struct ServerConfig {
     /// Maximum number of calls that wait for a clock, a response or a connection and have released
     /// their slots in `calls`, 0 to 4,096. One caller, or one plugin, can have at most half of
     /// them. Further calls keep their slots while they wait. Default: 128.
-    #[serde(deserialize_with = "waiting")]
-    pub waiting: usize,
+    #[serde(deserialize_with = "suspended_calls")]
+    pub suspended_calls: usize,
     /// Maximum number of running calls of one client, 1 to 1,000,000. Default: 32.
     #[serde(deserialize_with = "many")]
     pub client_calls: usize,
@@ -124,7 +124,7 @@ impl Default for ServerConfig {
     fn default() -> Self {
         Self {
             calls: 64,
-            waiting: 128,
+            suspended_calls: 128,
             client_calls: 32,
             queue: 1024,
             queue_wait: Duration::from_secs(5),
@@ -153,7 +153,7 @@ impl Default for ServerConfig {
 impl ServerConfig {
     /// Returns the maximum number of calls that are entered at once, running or waiting.
     pub fn max_entered_calls(&self) -> usize {
-        self.calls.saturating_add(self.waiting)
+        self.calls.saturating_add(self.suspended_calls)
     }
 
     /// Returns the memory budget of all calls, in bytes.
@@ -266,8 +266,8 @@ fn calls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> 
     count(deserializer, 1, MAX_CALLS)
 }
 
-/// Parses [`ServerConfig::waiting`].
-fn waiting<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+/// Parses [`ServerConfig::suspended_calls`].
+fn suspended_calls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
     count(deserializer, 0, MAX_CALLS)
 }
 

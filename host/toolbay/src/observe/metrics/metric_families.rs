@@ -62,7 +62,7 @@ fn add_call_families(metrics: &ServerMetrics, figures: &ServerFigures, families:
         "Calls that wait for a clock, a response or a connection, and have given their places back.",
         [([], *suspended)],
     );
-    families.add_gauge("toolbay_calls_waiting", "Calls that wait for their turn.", [([], *waiting)]);
+    families.add_gauge("toolbay_calls_queued", "Calls that wait for their turn.", [([], *waiting)]);
     families.add_gauge("toolbay_calls_max", "Calls that can run at once.", [([], running.1)]);
     families.add_gauge(
         "toolbay_memory_reserved_bytes",
