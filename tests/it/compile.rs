@@ -11,7 +11,7 @@ use crate::support::{Folder, StdioServer, TinyComponent, ToolbayCommand, hostile
 
 /// A configuration with `[compile]`, the test's own compile cache, and a log line for each compilation.
 fn config(compile: &str) -> String {
-    format!("log = \"toolbay=debug\"\n[compile]\nstore = \"store\"\n{compile}")
+    format!("log = \"toolbay=debug\"\n[compile]\ncache_folder = \"store\"\n{compile}")
 }
 
 /// Why the plugin `bomb` is refused.
@@ -30,9 +30,9 @@ fn every_limit_of_the_compiler_says_which_it_was() {
             "compiling it needs more than 256.0 MiB of memory (to allow more, raise compile.memory)",
         ),
         (
-            "cpu = \"1s\"",
+            "cpu_time = \"1s\"",
             nested_blocks(5000),
-            "compiling it took more than 1s of CPU time (to allow more, raise compile.cpu)",
+            "compiling it took more than 1s of CPU time (to allow more, raise compile.cpu_time)",
         ),
         (
             "timeout = \"700ms\"",
@@ -53,7 +53,7 @@ fn every_limit_of_the_compiler_says_which_it_was() {
 fn a_refusal_is_remembered_until_the_file_changes() {
     let bomb = nested_blocks(5000);
     let folder = Folder::with("bomb.wasm", &bomb);
-    let mut server = StdioServer::start_with_config(&folder, &config("cpu = \"1s\""));
+    let mut server = StdioServer::start_with_config(&folder, &config("cpu_time = \"1s\""));
     let why = refusal(&server);
     let spent = processor_time_of_children(&server);
     assert!(spent >= Duration::from_millis(500), "{spent:?}");
@@ -120,7 +120,7 @@ fn plugins_in_the_cache_do_not_wait_for_many_that_are_compiled() {
 #[test]
 fn the_previous_version_serves_while_a_plugin_is_compiled_again() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).with_text("one").build());
-    let mut server = StdioServer::start_with_config(&folder, &config("cpu = \"1s\""));
+    let mut server = StdioServer::start_with_config(&folder, &config("cpu_time = \"1s\""));
     server.wait_until_listed(&["a"]);
     folder.put("a.wasm", nested_blocks(5000));
     let refused = "refused; the previous version stays in service: compiling it took more than 1s";
@@ -187,7 +187,7 @@ fn files_without_code_have_nothing_to_compile() {
 fn slow() -> Folder {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).build());
     folder.put("bomb.wasm", nested_blocks(5000));
-    folder.write_config("[compile]\nstore = \"store\"\ncpu = \"2s\"");
+    folder.write_config("[compile]\ncache_folder = \"store\"\ncpu_time = \"2s\"");
     folder
 }
 
@@ -200,7 +200,7 @@ fn long_work_is_told_in_lines_without_a_terminal() {
     assert!(!outcome.stderr.contains(['\r', '\u{1b}', '[']), "{outcome}");
     let outcome = ToolbayCommand::new(&folder).args(["list", "--json"]).run();
     assert!(serde_json::from_str::<serde_json::Value>(&outcome.raw_stdout).is_ok(), "{outcome}");
-    folder.write_config("[compile]\nstore = \"other\"\ncpu = \"2s\"");
+    folder.write_config("[compile]\ncache_folder = \"other\"\ncpu_time = \"2s\"");
     let outcome = ToolbayCommand::new(&folder).args(["check", "plugins/bomb.wasm"]).run();
     assert!(outcome.stderr.contains("toolbay: compiling plugins/bomb.wasm ("), "{outcome}");
 }
@@ -215,7 +215,7 @@ fn long_work_has_a_bar_on_a_terminal() {
     assert!(outcome.stdout.contains(" compiling ") && outcome.stdout.contains(" of 2 ["), "{outcome}");
     assert!(outcome.stdout.contains("tiny  compiled") && !outcome.stdout.contains("plugins are loaded"), "{outcome}");
     // A terminal that cannot show a line that changes gets lines.
-    folder.write_config("[compile]\nstore = \"other\"\ncpu = \"2s\"");
+    folder.write_config("[compile]\ncache_folder = \"other\"\ncpu_time = \"2s\"");
     let outcome =
         ToolbayCommand::new(&folder).args(["compile"]).env("TERM", "dumb").with_shell_wrapper(on_terminal).run();
     assert!(outcome.stdout.contains(" of 2 plugins are loaded; loading "), "{outcome}");

@@ -55,7 +55,7 @@ fn a_component_with_async_functions_is_kept_in_the_compile_cache_and_used_only_w
     let folder = Folder::with("greeter.wasm", greeter());
     let file = folder.plugin_path("greeter.wasm");
     let cache = folder.sibling_path("cache");
-    let toolbay = || ToolbayCommand::new(&folder).env("TOOLBAY_COMPILE_STORE", cache.to_str().unwrap());
+    let toolbay = || ToolbayCommand::new(&folder).env("TOOLBAY_COMPILE_CACHE_FOLDER", cache.to_str().unwrap());
     let check = || toolbay().args([Path::new("check"), file.as_path()]);
     let first = check().run();
     assert!(first.stdout.contains("each is a tool; it has async functions"), "{first}");

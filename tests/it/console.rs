@@ -77,7 +77,7 @@ fn a_plugin_at_rest_rejects_calls_and_one_that_is_woken_serves_those_for_whom_it
 fn the_compile_cache_is_cleared_and_calls_go_on() {
     let folder = folder();
     // One of its own: others of this build share theirs.
-    let config = format!("{RATES}[compile]\nstore = \"cache\"\n");
+    let config = format!("{RATES}[compile]\ncache_folder = \"cache\"\n");
     let site = Site::open(HttpServer::start_with_config(&folder, &config).wait_until_ready());
     let files = || {
         let all = std::fs::read_dir(folder.root().join("cache/toolbay-compiled")).unwrap();

@@ -211,7 +211,7 @@ fn prompts_and_resources_count_under_names_that_no_tool_has() {
 fn the_catalog_is_counted_as_it_changes() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a", "b"]).build());
     folder.put("bad.wasm", b"\0asm no component");
-    let server = HttpServer::start_with_config(&folder, "[compile]\nstore = \"store\"").wait_until_ready();
+    let server = HttpServer::start_with_config(&folder, "[compile]\ncache_folder = \"store\"").wait_until_ready();
     let begun = until(&server, "the bad one is refused", |metrics| {
         metrics.count("toolbay_plugins", &[("status", "refused")]) == 1
     });

@@ -135,7 +135,7 @@ fn a_refused_grant_leaves_the_version_before_it_serving() {
 fn no_mount_contains_the_compile_cache() {
     let folder = Folder::with("hostile.wasm", hostile());
     fs::create_dir_all(folder.sibling_path("state/store")).unwrap();
-    folder.write_config("[compile]\nstore = \"state/store\"");
+    folder.write_config("[compile]\ncache_folder = \"state/store\"");
     for host in ["../state", "../state/store", "../state/store/toolbay-compiled"] {
         only_if_unsafe(&folder, host, "read-write", "the compile cache");
         only_if_unsafe(&folder, host, "read", "the compile cache");

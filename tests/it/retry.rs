@@ -13,7 +13,7 @@ async fn a_compilation_that_could_not_be_started_is_retried() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let compiler = folder.sibling_path("compiler");
     let config = Config::load(&Flags { plugins: Some(folder.plugin_folder()), ..Flags::default() }, []).unwrap();
-    let compile = CompileConfig { store: Some("".into()), ..CompileConfig::default() };
+    let compile = CompileConfig { cache_folder: Some("".into()), ..CompileConfig::default() };
     let config = Config { compile, ..config };
     let server = toolbay::Server::builder(config).compiler(&compiler).watch(false).start().unwrap();
     let snapshot = server.complete().await;

@@ -158,7 +158,8 @@ fn a_component_above_a_ceiling_is_refused_with_its_name() {
         folder.put(&format!("{id}.wasm"), tiny.build());
     }
     let list = |config: &str| {
-        std::fs::write(folder.sibling_path("toolbay.toml"), format!("{config}\n[compile]\nstore = \"store\"")).unwrap();
+        std::fs::write(folder.sibling_path("toolbay.toml"), format!("{config}\n[compile]\ncache_folder = \"store\""))
+            .unwrap();
         ToolbayCommand::new(&folder).args(["list"]).run().stdout
     };
     let roomy = list("");

@@ -110,7 +110,7 @@ fn a_log_file_that_may_not_grow_ends_nothing() {
 #[test]
 fn code_that_may_not_be_written_is_one_problem() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).with_text("not compiled before").build());
-    std::fs::write(folder.sibling_path("toolbay.toml"), "[compile]\nstore = \"store\"").unwrap();
+    std::fs::write(folder.sibling_path("toolbay.toml"), "[compile]\ncache_folder = \"store\"").unwrap();
     let listed = ToolbayCommand::new(&folder).args(["list"]).with_shell_wrapper("ulimit -f 1; exec \"$@\"").run();
     let why = "! cannot write the compiled code: the disk is full, or files are limited in size (ulimit -f); it will be \
                retried";

@@ -16,7 +16,7 @@ use crate::support::{DEADLINE, Folder, StdioServer, TinyComponent, TinyTool, Too
 /// Toolbay's own folder within the one that the configuration names.
 const OURS: &str = "store/toolbay-compiled";
 
-const CONFIG: &str = "log = \"toolbay=debug\"\n[compile]\nstore = \"store\"";
+const CONFIG: &str = "log = \"toolbay=debug\"\n[compile]\ncache_folder = \"store\"";
 
 fn folder() -> Folder {
     Folder::with("a.wasm", TinyComponent::new(&["a"]).build())
@@ -174,7 +174,7 @@ fn code_without_an_entry_makes_room_for_entries() {
     let server = serves(&folder);
     until("it is removed at the start", || !orphan.exists());
     drop(server);
-    let mut server = StdioServer::start_with_config(&folder, &format!("{CONFIG}\nstore_size = \"3MiB\""));
+    let mut server = StdioServer::start_with_config(&folder, &format!("{CONFIG}\ncache_size = \"3MiB\""));
     server.wait_until_listed(&["a"]);
     put();
     folder.put("b.wasm", TinyComponent::new(&["b"]).build());
@@ -288,33 +288,37 @@ fn compile_fails_if_it_cannot_write_to_the_cache() {
     let folder = folder();
     fs::write(folder.sibling_path("in-the-way"), "a file").unwrap();
     let mut said = String::new();
-    for compile in ["store = \"\"", "store = \"in-the-way\"", "store = \"store\"\nstore_size = 1", "store = \"store\""]
-    {
+    for compile in [
+        "cache_folder = \"\"",
+        "cache_folder = \"in-the-way\"",
+        "cache_folder = \"store\"\ncache_size = 1",
+        "cache_folder = \"store\"",
+    ] {
         fs::write(folder.sibling_path("toolbay.toml"), format!("[compile]\n{compile}")).unwrap();
         let outcome = ToolbayCommand::new(&folder).args(["compile"]).run();
         let _ = writeln!(said, "{compile}\n{outcome}");
     }
     insta::assert_snapshot!(said, @r#"
-    store = ""
+    cache_folder = ""
     exit code 1
     --- standard output
     --- standard error
-    toolbay: the compile cache is off: compile.store is empty
+    toolbay: the compile cache is off: compile.cache_folder is empty
 
-    store = "in-the-way"
+    cache_folder = "in-the-way"
     exit code 1
     --- standard output
     --- standard error
     toolbay: the compile cache is off: cannot use in-the-way/toolbay-compiled: Not a directory (os error 20)
 
-    store = "store"
-    store_size = 1
+    cache_folder = "store"
+    cache_size = 1
     exit code 1
     --- standard output
     --- standard error
-    toolbay: a: compiled, but not in the compile cache: check free disk space and compile.store_size
+    toolbay: a: compiled, but not in the compile cache: check free disk space and compile.cache_size
 
-    store = "store"
+    cache_folder = "store"
     exit code 0
     --- standard output
     a  compiled

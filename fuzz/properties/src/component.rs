@@ -68,7 +68,7 @@ impl Components {
             ceilings: small.clone(),
             limits: small,
             describe: Describe { fuel: FUEL, timeout: TIMEOUT, ..Describe::default() },
-            compile: CompileConfig { store: Some(cache.clone()), ..CompileConfig::default() },
+            compile: CompileConfig { cache_folder: Some(cache.clone()), ..CompileConfig::default() },
             ..Config::default()
         };
         let mut settings = config.sandbox()?;

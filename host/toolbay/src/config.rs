@@ -336,7 +336,7 @@ impl Config {
         }));
         // A plugin that reads its key can forge entries.
         let cache = |(path, _)| GuardedPath { label: "the compile cache", path, is_secret: true };
-        guarded.extend(self.compile.store().map(cache));
+        guarded.extend(self.compile.cache().map(cache));
         // It contains the state of other plugins.
         let state = |path| GuardedPath { label: "the state of plugins", path, is_secret: true };
         guarded.extend(self.state.folder(&self.plugins).map(state));
@@ -398,7 +398,7 @@ impl Config {
     /// Returns the directories that the server uses for itself, with their purposes.
     pub(crate) fn own_folders(&self) -> Vec<(&'static str, PathBuf)> {
         let kept = [
-            ("compiled components", self.compile.store().map(|(path, _)| path)),
+            ("compiled components", self.compile.cache().map(|(path, _)| path)),
             ("the state of plugins", self.state.folder(&self.plugins)),
             ("the audit log", self.audit.settings().map(|audit| audit.folder)),
             ("temporary files of calls", Some(self.server.scratch())),
@@ -446,7 +446,7 @@ impl Config {
         let compiler = if running.exists() { running } else { std::env::current_exe()? };
         let calls = u32::try_from(self.server.max_entered_calls()).unwrap_or(u32::MAX);
         let (ceiling, _) = self.ceiling();
-        let CompileConfig { memory, cpu, timeout, .. } = self.compile;
+        let CompileConfig { memory, cpu_time, timeout, .. } = self.compile;
         Ok(SandboxSettings {
             max_calls: calls,
             max_waiting_calls: u32::try_from(self.server.suspended_calls).unwrap_or(u32::MAX),
@@ -454,8 +454,8 @@ impl Config {
             max_limits: ceiling,
             allow_async: self.engine.concurrent,
             compiler: Some(compiler),
-            compile_limits: CompileLimits { memory, cpu, timeout },
-            cache: self.compile.store(),
+            compile_limits: CompileLimits { memory, cpu: cpu_time, timeout },
+            cache: self.compile.cache(),
             http_client: self.http_client.options(),
             state: self.database().map(|database| Arc::new(database) as Arc<dyn StateStore>),
             scratch: self.server.scratch(),
@@ -702,9 +702,9 @@ mod tests {
             ("describe", "size", "0"),
             ("describe", "skills", "0"),
             ("compile", "memory", "0"),
-            ("compile", "cpu", "\"0s\""),
+            ("compile", "cpu_time", "\"0s\""),
             ("compile", "timeout", "\"0s\""),
-            ("compile", "store_size", "0"),
+            ("compile", "cache_size", "0"),
             ("breaker", "rest", "\"0s\""),
             ("audit", "size", "0"),
             ("audit", "files", "0"),
@@ -721,7 +721,7 @@ mod tests {
         }
         let taken = "[limits]\nrandom = 0\nstdio = 0\nlog = 0\n[server]\nqueue = 0\nsuspended_calls = 0\n\
                      queue_wait = \"0s\"\ngrace = \"0s\"\n\
-                     [breaker]\ncrashes = 0\n[compile]\nstore = \"\"";
+                     [breaker]\ncrashes = 0\n[compile]\ncache_folder = \"\"";
         load(taken, &[], Flags::default()).unwrap();
     }
 

@@ -51,7 +51,7 @@ impl Inside {
             memory: Some(ByteSize::mib(512)),
             ..LimitsPatch::default()
         };
-        let compile = CompileConfig { store: Some(folder.path().join("cache")), ..CompileConfig::default() };
+        let compile = CompileConfig { cache_folder: Some(folder.path().join("cache")), ..CompileConfig::default() };
         let config = Config { plugins, limits, compile, ..Config::default() };
         let mut settings = config.sandbox()?;
         settings.compiler = None;

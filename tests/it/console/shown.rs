@@ -61,7 +61,7 @@ fn the_audit_log_has_what_an_operator_did_and_nothing_that_was_not_done() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["echo"]).with_echo().build());
     // A cache of its own: others of this build share theirs.
     let (operator, operators) = token("operator", "admin = true");
-    let config = format!("{RATES}[audit]\nfolder = \"log\"\n[compile]\nstore = \"cache\"\n{operators}");
+    let config = format!("{RATES}[audit]\nfolder = \"log\"\n[compile]\ncache_folder = \"cache\"\n{operators}");
     let site = Site::enter(HttpServer::start_with_config(&folder, &config).wait_until_ready(), &operator);
     let stranger = site.server.request("POST", "/console/cache", &[("Cookie", &site.cookie)], b"");
     assert!(stranger.status >= 400, "{}", stranger.status);

@@ -88,9 +88,9 @@ fn nested(depth: usize) -> Vec<u8> {
 }
 
 const SMALL: &str = "[compile]\nmemory = \"512MiB\"";
-const QUICK: &str = "[compile]\ncpu = \"1s\"";
+const QUICK: &str = "[compile]\ncpu_time = \"1s\"";
 const TOO_LARGE: &str = "compiling it needs more than 512.0 MiB of memory (to allow more, raise compile.memory)";
-const TOO_SLOW: &str = "compiling it took more than 1s of CPU time (to allow more, raise compile.cpu)";
+const TOO_SLOW: &str = "compiling it took more than 1s of CPU time (to allow more, raise compile.cpu_time)";
 
 cases! {
     doubling_components: Compile, "is 1.4 KB in size: 24 levels of components, each of which contains the next twice",

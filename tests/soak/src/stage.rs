@@ -32,7 +32,7 @@ const CHANGING: [&str; 3] = ["a", "b", "c"];
 /// and a short disabled period.
 const CONFIG: &str = r#"
 [compile]
-store_size = "48MiB"
+cache_size = "48MiB"
 
 [breaker]
 crashes = 5

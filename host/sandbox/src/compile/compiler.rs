@@ -177,7 +177,7 @@ impl Compiler {
             Some(24) => {
                 let cpu = format_duration(self.limits.cpu);
                 Err(PrepareError::Compiler(format!(
-                    "compiling it took more than {cpu} of CPU time (to allow more, raise compile.cpu)"
+                    "compiling it took more than {cpu} of CPU time (to allow more, raise compile.cpu_time)"
                 )))
             }
             // SIGXFSZ: the file exceeds the file size limit of the system.

@@ -152,7 +152,7 @@ impl Sandbox {
                 let opened = CompileCache::open(&folder, &engines.sync_engine().engine, size);
                 opened.map(Arc::new).inspect_err(|why| tracing::warn!("{why}"))
             }
-            None => Err("the compile cache is off: compile.store is empty".to_owned()),
+            None => Err("the compile cache is off: compile.cache_folder is empty".to_owned()),
         };
         let compiler = Compiler::new(compiler, stack, concurrent, compile)
             .map_err(|error| anyhow!("wasmtime rejected the configuration: {error:#}"))?;

@@ -46,7 +46,7 @@ pub(super) fn run(common: &Common) -> anyhow::Result<ExitCode> {
                 continue;
             } else {
                 complain(&format!(
-                    "{}: compiled, but not in the compile cache: check free disk space and compile.store_size",
+                    "{}: compiled, but not in the compile cache: check free disk space and compile.cache_size",
                     clean_line(id, MAX_NAME_BYTES)
                 ));
             }

@@ -19,27 +19,27 @@ pub struct CompileConfig {
     pub memory: ByteSize,
     /// CPU time of the compiler process over all threads, above 0. Default: 2 min.
     #[serde(deserialize_with = "positive")]
-    pub cpu: Duration,
+    pub cpu_time: Duration,
     /// Wall-clock time of the compiler process, above 0. Default: 5 min.
     #[serde(deserialize_with = "positive")]
     pub timeout: Duration,
     /// Directory of the compile cache, in which Toolbay creates `toolbay-compiled`. An empty path
     /// turns the cache off. `None` uses `toolbay/compiled` in the user's cache directory.
-    pub store: Option<PathBuf>,
+    pub cache_folder: Option<PathBuf>,
     /// Maximum size of the compile cache in bytes, above 0. The least recently used entries are
     /// removed first. Default: 2 GiB.
     #[serde(deserialize_with = "positive")]
-    pub store_size: ByteSize,
+    pub cache_size: ByteSize,
 }
 
 impl Default for CompileConfig {
     fn default() -> Self {
         Self {
             memory: ByteSize::gib(2),
-            cpu: Duration::from_mins(2),
+            cpu_time: Duration::from_mins(2),
             timeout: Duration::from_mins(5),
-            store: None,
-            store_size: ByteSize::gib(2),
+            cache_folder: None,
+            cache_size: ByteSize::gib(2),
         }
     }
 }
@@ -47,8 +47,8 @@ impl Default for CompileConfig {
 impl CompileConfig {
     /// Returns the directory of the compile cache and its maximum size. `None` if the cache is off
     /// or there is no home directory.
-    pub(super) fn store(&self) -> Option<(PathBuf, ByteSize)> {
-        let folder = match &self.store {
+    pub(super) fn cache(&self) -> Option<(PathBuf, ByteSize)> {
+        let folder = match &self.cache_folder {
             Some(folder) if folder.as_os_str().is_empty() => return None,
             // A subdirectory, so that the operator's other files are not touched.
             Some(folder) => folder.join(CACHE_FOLDER),
@@ -57,7 +57,7 @@ impl CompileConfig {
                 cache.or_else(|| Some(std::env::home_dir()?.join(".cache")))?.join("toolbay").join("compiled")
             }
         };
-        Some((folder, self.store_size))
+        Some((folder, self.cache_size))
     }
 }
 
