@@ -172,7 +172,7 @@ fn a_place_goes_to_the_caller_that_has_the_fewest() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", format!("{}[limits]\n{LONG}concurrency = 4\n", folder.create_gate()));
     // The response to a call that waits begins after this time.
-    let brisk = "[http]\nkeep_alive = \"100ms\"\n";
+    let brisk = "[http]\nstream_keep_alive = \"100ms\"\n";
     let config = format!("{brisk}{tokens}{MEMORY}suspended_calls = 0\nqueue_wait = \"1h\"");
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     let call = |caller: &str, tool: &str| -> HttpResponse {

@@ -199,7 +199,7 @@ async function run() {
   const [plain, below, several] = blocks(name);
   const [settings, sessionless] = blocks('toml');
   // The comments of an idle stream are waited for, so they come often.
-  const lively = settings.replace('[http]', '[http]\nkeep_alive = "1s"');
+  const lively = settings.replace('[http]', '[http]\nstream_keep_alive = "1s"');
   for (const [configuration, prefix] of [
     [plain, ''],
     [below, '/tools'],

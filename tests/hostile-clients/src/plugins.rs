@@ -53,7 +53,7 @@ caller_sessions = 16
 address_sessions = 20
 # More than an honest client may have to wait for an answer.
 session_idle = "11s"
-keep_alive = "200ms"
+stream_keep_alive = "200ms"
 idle = "1s"
 write_timeout = "500ms"
 resume_size = "8MiB"

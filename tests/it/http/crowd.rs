@@ -19,7 +19,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(1);
 #[test]
 fn five_hundred_subscribers_are_notified_and_delay_no_reload() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
-    let server = HttpServer::start_with_config(&folder, "[http]\nkeep_alive = \"1s\"\ncaller_requests = 1000")
+    let server = HttpServer::start_with_config(&folder, "[http]\nstream_keep_alive = \"1s\"\ncaller_requests = 1000")
         .wait_until_ready();
     let alone = storm(&server, "alone");
     let sessions: Vec<_> = (0..SUBSCRIBERS / 2).map(|_| server.start_session("2025-11-25")).collect();
@@ -98,7 +98,8 @@ fn many_callers_are_all_answered_once() {
 
 #[test]
 fn connections_beyond_the_limit_wait_for_their_turn() {
-    let server = HttpServer::start_with_config(&Folder::new(), "[http]\nconnections = 2\nkeep_alive = \"100ms\"");
+    let server =
+        HttpServer::start_with_config(&Folder::new(), "[http]\nconnections = 2\nstream_keep_alive = \"100ms\"");
     let params = json!({"notifications": {}});
     let first = server.post_stateless("subscriptions/listen", params.clone(), &[]);
     let second = server.post_stateless("subscriptions/listen", params, &[]);

@@ -148,7 +148,7 @@ fn callers_of_one_address_share_its_sessions_evenly() {
 #[test]
 fn a_session_has_few_streams() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
-    let server = HttpServer::start_with_config(&folder, "[http]\nkeep_alive = \"100ms\"").wait_until_ready();
+    let server = HttpServer::start_with_config(&folder, "[http]\nstream_keep_alive = \"100ms\"").wait_until_ready();
     let session = server.start_session("2025-11-25");
     let mut streams: Vec<_> = (0..6)
         .map(|_| {

@@ -251,7 +251,7 @@ fn an_error_that_belongs_to_no_request_has_an_id_only_where_that_can_be_null() {
 
 #[test]
 fn a_stream_begins_with_a_byte() {
-    let server = HttpServer::start_with_config(&Folder::new(), "[http]\nkeep_alive = \"1h\"").wait_until_ready();
+    let server = HttpServer::start_with_config(&Folder::new(), "[http]\nstream_keep_alive = \"1h\"").wait_until_ready();
     // Nothing has happened that it could tell of.
     assert_eq!(
         server.start_session("2025-11-25").open_stream().next_event(),

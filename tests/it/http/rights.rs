@@ -58,7 +58,7 @@ fn a_request_that_waits_keeps_its_rights() {
     std::fs::write(folder.sibling_path("keys.json"), jwks(&[("one", KEY)])).unwrap();
     let config = format!(
         "[server]\nfirst_list = \"10m\"\n[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"\n\
-         [http]\nkeep_alive = \"100ms\"\n[http.oauth]\nresource = \"{RESOURCE}\"\n\
+         [http]\nstream_keep_alive = \"100ms\"\n[http.oauth]\nresource = \"{RESOURCE}\"\n\
          authorization_servers = [\"{ISSUER}\"]\njwks = \"keys.json\"\n\
          [http.oauth.tools]\ntime = [\"time.*\"]\nadmin = [\"*\"]"
     );
@@ -131,7 +131,7 @@ fn subscribe(server: &HttpServer, token: &str) -> HttpResponse {
 #[test]
 fn a_change_is_told_to_those_alone_who_can_see_it() {
     let folder = plugins();
-    let server = resource_with(&folder, &format!("{NO_RATES}\n[http]\nkeep_alive = \"100ms\""));
+    let server = resource_with(&folder, &format!("{NO_RATES}\n[http]\nstream_keep_alive = \"100ms\""));
     let tokens = low_and_high();
     let sessions = tokens
         .each_ref()
@@ -174,7 +174,7 @@ fn a_change_is_told_to_those_alone_who_can_see_it() {
 #[test]
 fn a_stream_has_the_rights_of_the_request_that_opened_it() {
     let folder = plugins();
-    let server = resource_with(&folder, "[http]\nkeep_alive = \"100ms\"");
+    let server = resource_with(&folder, "[http]\nstream_keep_alive = \"100ms\"");
     let [low, high] = low_and_high();
     let session = server.start_session_with_headers("2025-11-25", &[("Authorization", &low)]);
     let mut stream = session.open_stream();

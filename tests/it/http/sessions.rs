@@ -54,7 +54,7 @@ fn a_session_is_required_and_must_exist() {
 #[test]
 fn changes_are_notified_once_on_the_stream_of_the_session() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
-    let server = HttpServer::start_with_config(&folder, "[http]\nkeep_alive = \"100ms\"").wait_until_ready();
+    let server = HttpServer::start_with_config(&folder, "[http]\nstream_keep_alive = \"100ms\"").wait_until_ready();
     let session = server.start_session("2025-06-18");
     let mut stream = session.open_stream();
     assert_eq!(session.tool_names(), ["a"]);
@@ -83,7 +83,7 @@ fn changes_are_notified_once_on_the_stream_of_the_session() {
 #[test]
 fn nothing_comes_before_the_client_is_ready() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
-    let server = HttpServer::start_with_config(&folder, "[http]\nkeep_alive = \"100ms\"").wait_until_ready();
+    let server = HttpServer::start_with_config(&folder, "[http]\nstream_keep_alive = \"100ms\"").wait_until_ready();
     let response = server.post(&[], initialize("2025-11-25").to_string().as_bytes());
     let id = response.header("mcp-session-id").unwrap().to_owned();
     drop(response.response_message());
@@ -204,7 +204,7 @@ fn batches_are_answered_where_they_exist() {
 fn an_idle_session_ends_and_one_with_a_stream_outlives_every_timeout() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let config = "[server]\nqueue_wait = \"100ms\"\ngrace = \"100ms\"\n\
-                  [http]\nsession_idle = \"300ms\"\nkeep_alive = \"100ms\"\nidle = \"300ms\"";
+                  [http]\nsession_idle = \"300ms\"\nstream_keep_alive = \"100ms\"\nidle = \"300ms\"";
     let server = HttpServer::start_with_config(&folder, config).wait_until_ready();
     for revision in &server.session_revisions() {
         let quiet = server.start_session(revision);
@@ -231,7 +231,7 @@ fn an_idle_session_ends_and_one_with_a_stream_outlives_every_timeout() {
 
 #[test]
 fn sessions_are_limited_and_those_in_use_are_kept() {
-    let config = "[http]\nsessions = 3\nkeep_alive = \"100ms\"";
+    let config = "[http]\nsessions = 3\nstream_keep_alive = \"100ms\"";
     let server = HttpServer::start_with_config(&Folder::new(), config);
     let sessions = [(); 3].map(|()| server.start_session("2025-11-25"));
     let mut streams: Vec<_> = sessions[..2].iter().map(crate::support::HttpSession::open_stream).collect();

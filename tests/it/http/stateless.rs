@@ -164,7 +164,7 @@ fn a_client_that_hangs_up_cancels_its_call() {
 fn a_slow_call_sends_comments() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", folder.create_gate());
-    let server = HttpServer::start_with_config(&folder, "[http]\nkeep_alive = \"100ms\"").wait_until_ready();
+    let server = HttpServer::start_with_config(&folder, "[http]\nstream_keep_alive = \"100ms\"").wait_until_ready();
     let mut response = server.post_stateless("tools/call", json!({"name": "wait_for_gate"}), &[]);
     assert!(response.is_stream(), "it has begun before the answer is there");
     for _ in 0..2 {
@@ -177,7 +177,7 @@ fn a_slow_call_sends_comments() {
 #[test]
 fn a_subscription_is_a_stream_of_its_own() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
-    let mut server = HttpServer::start_with_config(&folder, "[http]\nkeep_alive = \"100ms\"").wait_until_ready();
+    let mut server = HttpServer::start_with_config(&folder, "[http]\nstream_keep_alive = \"100ms\"").wait_until_ready();
     let params = || json!({"notifications": {"toolsListChanged": true, "promptsListChanged": true}});
     let mut streams = [(); 2].map(|()| server.post_stateless("subscriptions/listen", params(), &[]));
     for stream in &mut streams {

@@ -19,7 +19,7 @@ use url::Url;
 
 use super::bounds::{MAX_COUNT, many};
 
-/// Minimum [`Http::keep_alive`]. More frequent comments would be a load in themselves.
+/// Minimum [`Http::stream_keep_alive`]. More frequent comments would be a load in themselves.
 const MIN_KEEP_ALIVE: Duration = Duration::from_millis(100);
 
 /// Maximum [`OAuth::lifetime`]: one year.
@@ -77,7 +77,7 @@ pub struct Http {
     pub session_idle: Duration,
     /// Interval of comments on an idle stream, so that proxies do not close it. Default: 15 s.
     #[serde(deserialize_with = "keep_alive")]
-    pub keep_alive: Duration,
+    pub stream_keep_alive: Duration,
     /// Timeout for receiving the head or body of a request, and for a connection without a request.
     /// Default: 1 min.
     #[serde(deserialize_with = "positive")]
@@ -204,8 +204,16 @@ pub enum Jwks {
 
 impl Default for Http {
     fn default() -> Self {
-        let http::HttpOptions { connections, sessions, session_idle, keep_alive, idle, write_timeout, resume, .. } =
-            http::HttpOptions::default();
+        let http::HttpOptions {
+            connections,
+            sessions,
+            session_idle,
+            stream_keep_alive,
+            idle,
+            write_timeout,
+            resume,
+            ..
+        } = http::HttpOptions::default();
         let resume_size = ByteSize::b(http::HttpOptions::default().resume_size as u64);
         Self {
             listen: None,
@@ -221,7 +229,7 @@ impl Default for Http {
             caller_sessions: None,
             address_sessions: None,
             session_idle,
-            keep_alive,
+            stream_keep_alive,
             idle,
             write_timeout,
             resume,
@@ -369,7 +377,7 @@ impl Http {
             caller_sessions: limit_or_share(self.caller_sessions, self.sessions, 4),
             address_sessions: limit_or_share(self.address_sessions, self.sessions, 2),
             session_idle: self.session_idle,
-            keep_alive: self.keep_alive,
+            stream_keep_alive: self.stream_keep_alive,
             idle: self.idle,
             write_timeout: self.write_timeout,
             resume: self.resume,
@@ -693,8 +701,8 @@ mod tests {
             said("caller_sessions = 0"),
             said("address_sessions = -1"),
             said("write_timeout = \"0s\""),
-            said("keep_alive = \"1ms\""),
-            said("keep_alive = \"0s\""),
+            said("stream_keep_alive = \"1ms\""),
+            said("stream_keep_alive = \"0s\""),
             said("session_idle = \"2days\""),
             said("session_idle = \"0s\""),
             said("idle = 30"),

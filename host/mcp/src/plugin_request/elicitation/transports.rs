@@ -77,7 +77,7 @@ async fn over_streamable_http_the_question_is_on_the_stream_of_its_call() {
 async fn a_client_that_closes_the_stream_of_a_call_and_does_not_come_back_ends_it() {
     // Only a write detects that the client no longer reads.
     let soon = Duration::from_millis(20);
-    let options = HttpOptions { keep_alive: soon, resume: soon, ..HttpOptions::default() };
+    let options = HttpOptions { stream_keep_alive: soon, resume: soon, ..HttpOptions::default() };
     let client = TestHttpClient::new(host(), options).await;
     let session = client.session_of(Revision::V2025_11_25, everything()).await;
     let mut stream = client.events_of("/mcp", "POST", &session, &call(1, &json!({})).to_string()).await;

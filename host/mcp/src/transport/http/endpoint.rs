@@ -176,7 +176,7 @@ impl AcceptedRequest {
                 let resumption =
                     session.map(|(session, caller)| stream_resumption(&session, caller, options, received));
                 let status = |code| statuses.status(code);
-                respond(messages, options.keep_alive, half_closed, guard, resumption, status).await
+                respond(messages, options.stream_keep_alive, half_closed, guard, resumption, status).await
             }
         }
     }
@@ -497,7 +497,7 @@ pub(super) async fn get(
                 let error = Error::new(INVALID_REQUEST, what);
                 return error_response(StatusCode::BAD_REQUEST, &error, ErrorId::of(&headers));
             };
-            event_stream(Some(COMMENT_EVENT), reader, app.options.keep_alive)
+            event_stream(Some(COMMENT_EVENT), reader, app.options.stream_keep_alive)
         }
         last => {
             let (outbox, messages) = outbox::channel();
@@ -505,7 +505,7 @@ pub(super) async fn get(
             let opens = stream_resumption(&entry, Arc::clone(&caller), &app.options, Instant::now()).opens;
             tokio::spawn(entry.serve_stream(caller.rights.clone(), trust, peer.half_closed, outbox));
             let opening = if opens { news.opening() } else { COMMENT_EVENT };
-            event_stream(Some(opening), news, app.options.keep_alive)
+            event_stream(Some(opening), news, app.options.stream_keep_alive)
         }
     }
 }

@@ -45,7 +45,7 @@ pub struct HttpOptions {
     /// Time for which a session without a request or an open stream is retained.
     pub session_idle: Duration,
     /// Interval of comments on a quiet stream, so that proxies do not close it.
-    pub keep_alive: Duration,
+    pub stream_keep_alive: Duration,
     /// Timeout for receiving the head or the body of a request, and for a connection without a
     /// request.
     pub idle: Duration,
@@ -139,7 +139,7 @@ impl Default for HttpOptions {
             caller_sessions: 250,
             address_sessions: 500,
             session_idle: Duration::from_mins(30),
-            keep_alive: Duration::from_secs(15),
+            stream_keep_alive: Duration::from_secs(15),
             idle: Duration::from_mins(1),
             write_timeout: Duration::from_secs(30),
             resume: Duration::from_mins(1),

@@ -64,7 +64,7 @@ pub(super) async fn open_stream(
         event::named_event("endpoint", "", format!("{}?session={id}", relative_reference(MESSAGES_PATH)).as_bytes());
     let stopped = app.life.closing.clone();
     app.streams.open_streams().insert(id.clone(), OpenStream { session, outbox });
-    let keep_alive = app.options.keep_alive;
+    let keep_alive = app.options.stream_keep_alive;
     let over = async move {
         tokio::select! {
             () = stopped.cancelled() => {}
