@@ -207,7 +207,7 @@ fn arguments_cannot_look_like_words_of_the_host() {
 fn a_yes_counts_only_on_the_server_that_has_asked_for_it() {
     let start = || {
         let folder = folder("approve = \"always\"");
-        folder.write_config(&format!("[server]\nstate_key = \"STATE_KEY\"\n{CONFIG}"));
+        folder.write_config(&format!("[server]\nrequest_state_key_variable = \"STATE_KEY\"\n{CONFIG}"));
         let command =
             ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("STATE_KEY", &"ab".repeat(32));
         (HttpServer::run(command).wait_until_ready(), folder)

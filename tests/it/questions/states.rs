@@ -179,7 +179,7 @@ fn servers_of_one_service_share_a_key_and_others_do_not() {
     let call = steps(json!([{"ask": [form("who")]}]));
     let start = |key: &str| {
         let folder = folder("");
-        folder.write_config("[server]\nstate_key = \"STATE_KEY\"");
+        folder.write_config("[server]\nrequest_state_key_variable = \"STATE_KEY\"");
         let command =
             ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("STATE_KEY", &key.repeat(32));
         let server = HttpServer::run(command).wait_until_ready();
@@ -194,7 +194,7 @@ fn servers_of_one_service_share_a_key_and_others_do_not() {
     let response = stateless(&two, "tools/call", good, &everything());
     assert_eq!(said(&response["result"]), [accepted("who").to_string()]);
     let folder = folder("");
-    folder.write_config("[server]\nstate_key = \"STATE_KEY\"");
+    folder.write_config("[server]\nrequest_state_key_variable = \"STATE_KEY\"");
     let outcome = ToolbayCommand::new(&folder).args(["serve"]).env("STATE_KEY", "too short").run();
     assert_eq!(outcome.code, 64, "{outcome}");
     assert!(

@@ -117,7 +117,7 @@ pub struct ServerConfig {
     /// The environment variable with the key of request states, 64 hexadecimal digits, which the
     /// servers of one service share. Empty (the default): the server uses its own key, which
     /// survives a restart.
-    pub state_key: String,
+    pub request_state_key_variable: String,
 }
 
 impl Default for ServerConfig {
@@ -145,7 +145,7 @@ impl Default for ServerConfig {
             description: String::new(),
             website: String::new(),
             icons: Vec::new(),
-            state_key: String::new(),
+            request_state_key_variable: String::new(),
         }
     }
 }
@@ -181,18 +181,20 @@ impl ServerConfig {
     /// # Errors
     ///
     /// The variable is not set, or does not contain a key.
-    pub(crate) fn state_key(&self) -> Result<Option<[u8; 32]>, String> {
-        if self.state_key.is_empty() {
+    pub(crate) fn request_state_key(&self) -> Result<Option<[u8; 32]>, String> {
+        if self.request_state_key_variable.is_empty() {
             return Ok(None);
         }
-        let name = &self.state_key;
+        let name = &self.request_state_key_variable;
         let Ok(text) = std::env::var(name) else {
-            return Err(format!("server.state_key: the environment variable {name:?} is not set"));
+            return Err(format!("server.request_state_key_variable: the environment variable {name:?} is not set"));
         };
         let mut key = [0; 32];
         match hex::decode_to_slice(text.trim(), &mut key) {
             Ok(()) => Ok(Some(key)),
-            Err(_) => Err(format!("server.state_key: the variable {name:?} must have 64 hexadecimal digits")),
+            Err(_) => {
+                Err(format!("server.request_state_key_variable: the variable {name:?} must have 64 hexadecimal digits"))
+            }
         }
     }
 
@@ -244,7 +246,7 @@ impl ServerConfig {
             let src = clean_line(&icon.src, MAX_QUOTED_BYTES);
             return Err(format!("server.icons: src must begin with https:// or data:image/, not {src:?}"));
         }
-        self.state_key()?;
+        self.request_state_key()?;
         let least = ByteSize::b(self.request_size.as_u64() * MIN_REQUESTS);
         if self.request_memory() >= least {
             return Ok(());

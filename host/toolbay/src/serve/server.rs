@@ -217,7 +217,7 @@ impl fmt::Debug for SubscriptionNotifier {
 /// Opens the keys that seal request states. They persist across restarts if there is a folder for
 /// them.
 fn open_request_states(config: &Config) -> anyhow::Result<RequestStates> {
-    let key = config.server.state_key().map_err(anyhow::Error::msg)?;
+    let key = config.server.request_state_key().map_err(anyhow::Error::msg)?;
     let opened = config.request_key_folder().map(|folder| PrivateFolder::open(&folder, "keys of request states"));
     match (opened, key) {
         (Some(Ok(private)), key) => {
