@@ -184,7 +184,7 @@ fn every_call_has_a_line_that_says_how_it_ended() {
     assert!(calls[2].get("usage").is_none(), "{}", calls[2]);
     let limits = events(&folder, "limit");
     let reached: Vec<_> = limits.iter().map(|line| (&line["call"], line["limit"].as_str().unwrap())).collect();
-    assert_eq!(reached, [(&json!(6), "server.stack"), (&json!(7), "limits.fuel")]);
+    assert_eq!(reached, [(&json!(6), "server.stack_size"), (&json!(7), "limits.fuel")]);
     intact(&folder);
     let last: Vec<_> = lines(&folder).iter().rev().take(2).map(|line| line["event"].clone()).collect();
     assert_eq!(last, ["checkpoint", "stop"]);

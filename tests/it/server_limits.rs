@@ -99,16 +99,17 @@ fn waiting_calls_get_their_turn() {
 fn the_stack_of_guests_can_be_set() {
     let folder = Folder::with("hostile.wasm", hostile());
     let deep = json!({"n": 2000});
-    let mut server = StdioServer::start_with_config(&folder, "[server]\nstack = \"64KiB\"");
+    let mut server = StdioServer::start_with_config(&folder, "[server]\nstack_size = \"64KiB\"");
     let (kind, text) = server.failure("recurse_to", deep.clone());
     assert_eq!(kind, "stack");
     assert_eq!(
         text,
-        "The tool overflowed its stack of 64.0 KiB (to allow more, raise server.stack, which applies to all plugins)."
+        "The tool overflowed its stack of 64.0 KiB (to allow more, raise server.stack_size, which applies to all \
+         plugins)."
     );
     assert_eq!(server.text("count", json!({})), "1");
     drop(server);
-    let mut server = StdioServer::start_with_config(&folder, "[server]\nstack = \"2MiB\"");
+    let mut server = StdioServer::start_with_config(&folder, "[server]\nstack_size = \"2MiB\"");
     server.text("recurse_to", deep);
 }
 
@@ -205,14 +206,14 @@ fn listing_tools_has_its_own_limits() {
 fn a_component_may_not_be_larger_than_the_server_says() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).with_text(&"x".repeat(4000)).build());
     folder.put("b.wasm", TinyComponent::new(&["b"]).build());
-    let mut server = StdioServer::start_with_config(&folder, "[server]\ncomponent = \"4KiB\"");
+    let mut server = StdioServer::start_with_config(&folder, "[server]\ncomponent_size = \"4KiB\"");
     let line = server.log.wait_for("refused");
     assert!(
-        line.contains("refused: the file is larger than 4.0 KiB (to allow more, raise server.component)"),
+        line.contains("refused: the file is larger than 4.0 KiB (to allow more, raise server.component_size)"),
         "{line}"
     );
     server.wait_until_listed(&["b"]);
     drop(server);
-    let mut server = StdioServer::start_with_config(&folder, "[server]\ncomponent = \"8KiB\"");
+    let mut server = StdioServer::start_with_config(&folder, "[server]\ncomponent_size = \"8KiB\"");
     server.wait_until_listed(&["a", "b"]);
 }

@@ -17,8 +17,8 @@ use crate::load_error::LoadError;
 /// Maximum size of a `.wit` file, in bytes.
 const MAX_WIT_BYTES: u64 = 1 << 20;
 
-/// Reads a component of at most `limit` bytes (`server.component`), and the `.wit` file next to it,
-/// if any.
+/// Reads a component of at most `limit` bytes (`server.component_size`), and the `.wit` file next
+/// to it, if any.
 ///
 /// # Errors
 ///
@@ -34,7 +34,7 @@ pub(crate) fn read_source_with_stamps(
     limit: u64,
 ) -> Result<(CompileSource, Option<ComponentStamps>), LoadError> {
     let now = SystemTime::now();
-    let file = read_bounded(component, limit, Some("server.component"))?;
+    let file = read_bounded(component, limit, Some("server.component_size"))?;
     let wit = read_text(&component.with_extension("wit"), MAX_WIT_BYTES)?;
     let (wit, wit_stamp) = match wit {
         Some((text, stamp)) => (text, stamp.map(Some)),

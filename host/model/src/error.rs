@@ -208,7 +208,7 @@ pub enum Limit {
     Deadline(Duration),
     /// [`Limits::memory`](crate::Limits::memory).
     Memory(ByteSize),
-    /// The native stack of a guest: `server.stack`.
+    /// The native stack of a guest: `server.stack_size`.
     Stack(ByteSize),
     /// [`Limits::output`](crate::Limits::output).
     Output(ByteSize),
@@ -307,7 +307,7 @@ impl Limit {
             Self::Fuel(_) => "limits.fuel",
             Self::Deadline(_) => "limits.timeout",
             Self::Memory(_) | Self::Parsed(_) => "limits.memory",
-            Self::Stack(_) => "server.stack",
+            Self::Stack(_) => "server.stack_size",
             Self::Output(_) => "limits.output",
             Self::ResultSize(_) => "results.size",
             Self::OutputItems(_) => "limits.output_items",
@@ -444,7 +444,7 @@ mod tests {
             (Limit::Fuel(10_000_000_000), "10,000,000,000", "limits.fuel"),
             (Limit::Deadline(Duration::from_secs(90)), "1m 30s", "limits.timeout"),
             (Limit::Memory(ByteSize::mib(128)), "128.0 MiB", "limits.memory"),
-            (Limit::Stack(ByteSize::kib(512)), "512.0 KiB", "server.stack"),
+            (Limit::Stack(ByteSize::kib(512)), "512.0 KiB", "server.stack_size"),
             (Limit::Output(ByteSize::mib(1)), "1.0 MiB", "limits.output"),
             (Limit::ResultSize(ByteSize::mib(16)), "16.0 MiB", "results.size"),
             (Limit::OutputItems(1000), "1,000", "limits.output_items"),

@@ -298,7 +298,7 @@ impl Config {
             describe_limits: describe,
             rate_limit: self.rate_limit,
             approve: self.approve,
-            max_component_size: self.server.component,
+            max_component_size: self.server.component_size,
             description_limits: self.description_bounds(),
             guarded_paths: self.guarded_paths(),
             reachable_files: None,
@@ -450,7 +450,7 @@ impl Config {
         Ok(SandboxSettings {
             max_calls: calls,
             max_waiting_calls: u32::try_from(self.server.suspended_calls).unwrap_or(u32::MAX),
-            stack_size: self.server.stack,
+            stack_size: self.server.stack_size,
             max_limits: ceiling,
             allow_async: self.engine.concurrent,
             compiler: Some(compiler),
@@ -609,7 +609,7 @@ mod tests {
             file("page_sise = 1"),
             file("[limits]\nfuel = \"a lot\""),
             file("page_size = 0"),
-            file("[server]\nstack = \"1KiB\""),
+            file("[server]\nstack_size = \"1KiB\""),
             file("[server]\ncalls = 5000"),
             file("log = \"inof\""),
             file("plugins = \"nowhere\""),
@@ -642,7 +642,7 @@ mod tests {
         toolbay.toml:1:1: unknown key `page_sise`; did you mean `page_size`?
         toolbay.toml:2:8: limits.fuel: expected an integer of at least 1, not "a lot"
         toolbay.toml:1:13: page_size: expected an integer of at least 1, not 0
-        toolbay.toml:2:9: server.stack: expected a size from 64.0 KiB to 8.0 MiB, not 1.0 KiB
+        toolbay.toml:2:14: server.stack_size: expected a size from 64.0 KiB to 8.0 MiB, not 1.0 KiB
         toolbay.toml:2:9: server.calls: expected at most 4096, not 5000
         toolbay.toml:1:7: log: "inof" is not a level; did you mean "info"?
         the plugin folder nowhere does not exist; create it, or set another one with --plugins
@@ -691,8 +691,8 @@ mod tests {
             ("server", "calls", "0"),
             ("server", "client_calls", "0"),
             ("server", "request_size", "0"),
-            ("server", "component", "0"),
-            ("server", "stack", "0"),
+            ("server", "component_size", "0"),
+            ("server", "stack_size", "0"),
             ("describe", "fuel", "0"),
             ("describe", "timeout", "\"0s\""),
             ("describe", "tools", "0"),

@@ -45,7 +45,7 @@ cases! {
         |folder| has_and_does(folder,
             "(func $r (param i32) (result i32) (i32.add (call $r (local.get 0)) (i32.const 1)))",
             "(drop (call $r (i32.const 1)))")
-        => fails("stack", "The tool overflowed its stack of 512.0 KiB (to allow more, raise server.stack, \
+        => fails("stack", "The tool overflowed its stack of 512.0 KiB (to allow more, raise server.stack_size, \
             which applies to all plugins).");
 
     indirect_recursion: Call, "recurses forever through a table, with two functions",
@@ -54,7 +54,7 @@ cases! {
              (func $one (type $f) (i32.mul (i32.const 3) (call_indirect (type $f) (local.get 0) (i32.const 1))))
              (func $two (type $f) (i32.mul (i32.const 5) (call_indirect (type $f) (local.get 0) (i32.const 0))))",
             "(drop (call $one (i32.const 1)))")
-        => fails("stack", "The tool overflowed its stack of 512.0 KiB (to allow more, raise server.stack, \
+        => fails("stack", "The tool overflowed its stack of 512.0 KiB (to allow more, raise server.stack_size, \
             which applies to all plugins).");
 
     recursion_in_list_tools: ListTools, "recurses forever when it lists its tools",

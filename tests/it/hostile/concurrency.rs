@@ -283,7 +283,7 @@ rows! {
         |folder| put(folder, tasks("", &[], &format!(
             "{} {} (func $r (param i32) (result i32) (i32.add (call $r (local.get 0)) (i32.const 1)))",
             begins(YIELD), goes_on("(call $r (i32.const 1))"))))
-        => fails("stack", "The tool overflowed its stack of 512.0 KiB (to allow more, raise server.stack, \
+        => fails("stack", "The tool overflowed its stack of 512.0 KiB (to allow more, raise server.stack_size, \
             which applies to all plugins).");
 
     growth_in_callbacks: Call, "grows its memory each time that it is called back, and crashes if it cannot",

@@ -54,7 +54,7 @@ cases! {
             File::options().write(true).open(&staged).unwrap().set_len(70_000_000).unwrap();
             fs::rename(staged, folder.plugin_path("hostile.wasm")).unwrap();
         }
-        => refused("the file is larger than 64.0 MiB (to allow more, raise server.component)");
+        => refused("the file is larger than 64.0 MiB (to allow more, raise server.component_size)");
 
     a_core_module: Folder, "is a core module", |folder| put(folder, wat::parse_str("(module)").unwrap())
         => refused("a core WebAssembly module that exports neither `_start` nor functions of its own, \

@@ -255,7 +255,7 @@ cases! {
     catching_the_end_of_the_stack: Call, "catches whatever is thrown, and recurses for ever",
         |folder| throws(folder, "(func $r (param i32) (result i32) (i32.add (call $r (local.get 0)) (i32.const 1)))",
             &whatever_is_thrown("(drop (call $r (i32.const 1)))"))
-        => fails("stack", "The tool overflowed its stack of 512.0 KiB (to allow more, raise server.stack, \
+        => fails("stack", "The tool overflowed its stack of 512.0 KiB (to allow more, raise server.stack_size, \
             which applies to all plugins).");
 
     exceptions_of_before: Compile, "throws exceptions with the instructions that came before the standard",

@@ -86,7 +86,7 @@ pub(super) fn run(settings: &Settings, path: &Path, as_json: bool) -> anyhow::Re
 
 async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
     let name = printable_path(file);
-    let source = read_plugin_source(file, config.server.component.as_u64())?;
+    let source = read_plugin_source(file, config.server.component_size.as_u64())?;
     let (size, digest) = (source.file.len() as u64, source.digest());
     let sandbox = Sandbox::new(config.sandbox()?)?;
     let rules = config.rules();

@@ -79,7 +79,7 @@ pub(super) fn run(
     let config = common.load_config(true, &Listen::default())?;
     let allowed = allow.into_iter().map(InitAllowance::from).collect();
     let report = block_on(async {
-        let source = read_plugin_source(file, config.server.component.as_u64())?;
+        let source = read_plugin_source(file, config.server.component_size.as_u64())?;
         let job = OptimizeJob { source, limits: config.rules().limits, allowed, calls };
         let (optimised, report) = optimize_file(&config, file, job).await?;
         write_atomically(&optimised.file, &output)?;

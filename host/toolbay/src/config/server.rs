@@ -73,11 +73,11 @@ pub struct ServerConfig {
     #[serde(deserialize_with = "request_memory")]
     pub request_memory: Option<ByteSize>,
     /// Maximum size of a component file in bytes. 1 KiB to 256 MiB, default 64 MiB.
-    #[serde(deserialize_with = "component")]
-    pub component: ByteSize,
+    #[serde(deserialize_with = "component_size")]
+    pub component_size: ByteSize,
     /// Native stack of a guest in bytes. 64 KiB to 8 MiB, default 512 KiB. An overflow traps.
-    #[serde(deserialize_with = "stack")]
-    pub stack: ByteSize,
+    #[serde(deserialize_with = "stack_size")]
+    pub stack_size: ByteSize,
     /// Grace time of running calls after the client disconnects or the server is stopped. 0 stops
     /// them at once. Default: 5 s.
     #[serde(deserialize_with = "any")]
@@ -131,8 +131,8 @@ impl Default for ServerConfig {
             memory: None,
             request_size: ByteSize::mib(4),
             request_memory: None,
-            component: ByteSize::mib(64),
-            stack: ByteSize::kib(512),
+            component_size: ByteSize::mib(64),
+            stack_size: ByteSize::kib(512),
             grace: Duration::from_secs(5),
             first_list: Duration::from_secs(15),
             scratch: None,
@@ -293,10 +293,10 @@ fn request_memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<B
     size(deserializer, ByteSize::kib(64), ByteSize::tib(4)).map(Some)
 }
 
-fn component<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::Error> {
+fn component_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::Error> {
     size(deserializer, ByteSize::kib(1), ByteSize::mib(256))
 }
 
-fn stack<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::Error> {
+fn stack_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::Error> {
     size(deserializer, ByteSize::kib(64), ByteSize::mib(8))
 }

@@ -48,7 +48,7 @@ impl ReplayPlugin {
 
 impl ReplayPlugins {
     pub(super) fn new(sandbox: Sandbox, config: &Config, instead: Option<PluginOverride>) -> Self {
-        let (folder, largest, rules) = (config.plugins.clone(), config.server.component.as_u64(), config.rules());
+        let (folder, largest, rules) = (config.plugins.clone(), config.server.component_size.as_u64(), config.rules());
         Self { sandbox, folder, largest, rules, instead, loaded: BTreeMap::new() }
     }
 
