@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::support::{Folder, HttpServer, StdioServer, TinyComponent, ToolbayCommand, hostile, web};
 
-const CONFIG: &str = "[audit]\nfolder = \"log\"\nsize = \"1MiB\"\n";
+const CONFIG: &str = "[audit]\nfolder = \"log\"\nfile_size = \"1MiB\"\n";
 
 fn sha256(bytes: impl AsRef<[u8]>) -> String {
     hex::encode(Sha256::digest(bytes))

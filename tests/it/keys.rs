@@ -240,7 +240,7 @@ const TABLES: &[Table] = &[
         keys: &[
             ("folder", LOGGED, "audit::without_a_folder_nothing_is_written"),
             (
-                "size",
+                "file_size",
                 "audit::ten_thousand_mixed_calls_are_all_there_and_the_chain_holds",
                 "audit::without_a_size_a_file_holds_more_than_the_smallest_size",
             ),

@@ -625,7 +625,7 @@ mod tests {
             file("[audit]\nfodler = \"audit\""),
             file("[audit]\nfiles = 1"),
             file("[audit]\nfiles = 100_000"),
-            file("[audit]\nsize = \"1KiB\""),
+            file("[audit]\nfile_size = \"1KiB\""),
             file("[audit]\narguments = \"all\""),
             variable("TOOLBAY_AUDIT_FODLER", "audit"),
             variable("TOOLBAY_PAGE_SISE", "1"),
@@ -658,7 +658,7 @@ mod tests {
         toolbay.toml:2:1: unknown key `fodler`; did you mean `folder`?
         toolbay.toml:2:9: audit.files: expected at least 2, not 1
         toolbay.toml:2:9: audit.files: expected at most 10000, not 100000
-        toolbay.toml:2:8: audit.size: expected a size from 1.0 MiB to 1.0 TiB, not 1.0 KiB
+        toolbay.toml:2:13: audit.file_size: expected a size from 1.0 MiB to 1.0 TiB, not 1.0 KiB
         toolbay.toml:2:13: audit.arguments: expected "digest" or "full", not "all"
         TOOLBAY_AUDIT_FODLER: unknown key `fodler`; did you mean `folder`?
         TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?
@@ -706,7 +706,7 @@ mod tests {
             ("compile", "timeout", "\"0s\""),
             ("compile", "cache_size", "0"),
             ("breaker", "rest", "\"0s\""),
-            ("audit", "size", "0"),
+            ("audit", "file_size", "0"),
             ("audit", "files", "0"),
             ("audit", "checkpoint", "\"0s\""),
         ];
@@ -763,12 +763,13 @@ mod tests {
 
     #[test]
     fn an_audit_log_is_kept_only_if_its_folder_is_set_and_no_plugin_may_read_it() {
-        for off in ["", "[audit]\nsize = \"2MiB\"", "[audit]\nfolder = \"\""] {
+        for off in ["", "[audit]\nfile_size = \"2MiB\"", "[audit]\nfolder = \"\""] {
             let config = load(off, &[], Flags::default()).unwrap();
             assert_eq!(config.audit.settings(), None, "{off}");
             assert!(config.rules().guarded_paths.iter().all(|guarded| guarded.label != "the audit log"));
         }
-        let text = "[audit]\nfolder = \"log\"\nsize = \"2MiB\"\nfiles = 3\narguments = \"full\"\ncheckpoint = \"5s\"";
+        let text =
+            "[audit]\nfolder = \"log\"\nfile_size = \"2MiB\"\nfiles = 3\narguments = \"full\"\ncheckpoint = \"5s\"";
         let config = load(text, &[], Flags::default()).unwrap();
         let settings = config.audit.settings().unwrap();
         assert!(settings.folder.is_absolute() && settings.folder.ends_with("log"), "relative to the file");

@@ -20,7 +20,7 @@ pub struct AuditConfig {
     pub folder: Option<PathBuf>,
     /// Maximum size of one file. 1 MiB to 1 TiB, default 64 MiB.
     #[serde(deserialize_with = "file_size")]
-    pub size: ByteSize,
+    pub file_size: ByteSize,
     /// Maximum number of retained files. The oldest is deleted first. 2 to 10,000, default 16.
     #[serde(deserialize_with = "files")]
     pub files: usize,
@@ -65,7 +65,7 @@ impl Default for AuditConfig {
     fn default() -> Self {
         Self {
             folder: None,
-            size: ByteSize::mib(64),
+            file_size: ByteSize::mib(64),
             files: 16,
             rejected_files: 4,
             arguments: Arguments::default(),
@@ -79,7 +79,7 @@ impl AuditConfig {
     /// Returns the settings of the log. `None` if there is no log.
     pub(crate) fn settings(&self) -> Option<AuditSettings> {
         let folder = self.folder.clone().filter(|folder| !folder.as_os_str().is_empty())?;
-        let Self { size, files, rejected_files, checkpoint, .. } = *self;
+        let Self { file_size, files, rejected_files, checkpoint, .. } = *self;
         let when_full = match self.when_full {
             WhenFull::Wait => Full::Wait,
             WhenFull::Refuse => Full::Refuse,
@@ -87,7 +87,7 @@ impl AuditConfig {
         };
         Some(AuditSettings {
             folder,
-            max_file_bytes: size.as_u64(),
+            max_file_bytes: file_size.as_u64(),
             files,
             rejected_files,
             checkpoint_interval: checkpoint,
