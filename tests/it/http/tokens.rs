@@ -95,7 +95,7 @@ fn what_a_token_opened_ends_when_the_token_expires() {
 fn a_token_may_not_be_valid_for_ever() {
     let server = resource();
     let now = get_current_timestamp();
-    let too_long = "it is valid for longer than http.oauth.lifetime allows";
+    let too_long = "it is valid for longer than http.oauth.max_token_lifetime allows";
     let with = |exp: Value| jwt("one", KEY, json!({"exp": exp}));
     let fraction: Value = serde_json::from_str(&format!("{}.5", now + 600)).unwrap();
     for exp in [json!(now + 86_000), json!(now + 86_400), fraction] {
@@ -115,7 +115,7 @@ fn a_token_may_not_be_valid_for_ever() {
     std::fs::write(folder.sibling_path("keys.json"), jwks(&[("one", KEY)])).unwrap();
     let config = format!(
         "[http.oauth]\nresource = \"{RESOURCE}\"\nauthorization_servers = [\"{ISSUER}\"]\njwks = \"keys.json\"\n\
-         lifetime = \"5m\""
+         max_token_lifetime = \"5m\""
     );
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     assert_eq!(list(&server, &with(json!(now + 200))), 200);

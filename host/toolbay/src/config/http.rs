@@ -22,7 +22,7 @@ use super::bounds::{MAX_COUNT, many};
 /// Minimum [`Http::stream_keep_alive`]. More frequent comments would be a load in themselves.
 const MIN_KEEP_ALIVE: Duration = Duration::from_millis(100);
 
-/// Maximum [`OAuth::lifetime`]: one year.
+/// Maximum [`OAuth::max_token_lifetime`]: one year.
 const MAX_TOKEN_LIFETIME: Duration = Duration::from_hours(8766);
 
 /// Settings of MCP over HTTP (`[http]`).
@@ -164,11 +164,11 @@ pub struct OAuth {
     pub audience: Option<String>,
     /// Maximum remaining lifetime of a token, at most one year. A token that is valid for longer is
     /// rejected. Default: 1 day.
-    #[serde(default = "day", deserialize_with = "lifetime")]
-    pub lifetime: Duration,
+    #[serde(default = "day", deserialize_with = "max_token_lifetime")]
+    pub max_token_lifetime: Duration,
     /// Scopes that every token must have.
     #[serde(default)]
-    pub scopes: BTreeSet<String>,
+    pub required_scopes: BTreeSet<String>,
     /// The tools that each scope allows. If missing, every valid token allows all tools.
     #[serde(default, deserialize_with = "scope_tools")]
     pub tools: BTreeMap<String, Vec<NamePattern>>,
@@ -444,8 +444,8 @@ impl OAuth {
             // The servers were checked when the configuration was read.
             authorization_servers: self.issuers_with_keys().unwrap_or_default(),
             audience: self.audience.clone().unwrap_or_else(|| self.resource.clone()),
-            lifetime: self.lifetime,
-            scopes: self.scopes.clone(),
+            max_token_lifetime: self.max_token_lifetime,
+            required_scopes: self.required_scopes.clone(),
             tools: self.tools.clone(),
             step_up: self.step_up,
         }
@@ -515,12 +515,12 @@ fn resume_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D
     size(deserializer, ByteSize::kib(64), ByteSize::tib(4))
 }
 
-/// The default of [`OAuth::lifetime`].
+/// The default of [`OAuth::max_token_lifetime`].
 const fn day() -> Duration {
     Duration::from_hours(24)
 }
 
-fn lifetime<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+fn max_token_lifetime<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     time(deserializer, MAX_TOKEN_LIFETIME)
 }
 
@@ -739,8 +739,8 @@ mod tests {
                 "jwks = { \"https://b.example\" = \"b\", \"https://c.example\" = \"c\", \"https://d.example\" = \"d\" }",
             )),
             said(&two("jwks = \"keys.json\"").replace("c.example", "b.example")),
-            said(&two("jwks = \"keys.json\"\nlifetime = \"2years\"")),
-            said(&two("jwks = \"keys.json\"\nlifetime = \"0s\"")),
+            said(&two("jwks = \"keys.json\"\nmax_token_lifetime = \"2years\"")),
+            said(&two("jwks = \"keys.json\"\nmax_token_lifetime = \"0s\"")),
             said(&format!("anonymous = true\n{}", token("ci", &hash))),
             said("listen = \"0.0.0.0:1\""),
         ];

@@ -258,7 +258,7 @@ impl AuthGate {
             let options = oauth.options();
             let scopes: Vec<&str> = match denied {
                 AuthDenial::StepUp(scopes) => scopes.iter().map(String::as_str).collect(),
-                AuthDenial::Scope | AuthDenial::Admin => options.scopes.iter().map(String::as_str).collect(),
+                AuthDenial::Scope | AuthDenial::Admin => options.required_scopes.iter().map(String::as_str).collect(),
                 AuthDenial::Missing | AuthDenial::Invalid(_) | AuthDenial::Differs(..) => {
                     options.all_scopes().into_iter().collect()
                 }

@@ -131,7 +131,7 @@ impl TokenVerifier {
             self.cache_token(key, verified.clone());
             verified
         };
-        if self.options.scopes.is_subset(&verified.scopes) { Ok(verified) } else { Err(AuthDenial::Scope) }
+        if self.options.required_scopes.is_subset(&verified.scopes) { Ok(verified) } else { Err(AuthDenial::Scope) }
     }
 
     fn verify_uncached(&self, token: &str) -> Result<VerifiedToken, AuthDenial> {
@@ -181,9 +181,9 @@ impl TokenVerifier {
             reason = "the fraction of a second, and what the validation has rejected"
         )]
         let seconds = exp.as_u64().or(exp.as_f64().map(|seconds| seconds as u64)).unwrap_or(u64::MAX);
-        let latest = get_current_timestamp() + self.options.lifetime.as_secs() + CLOCK_LEEWAY.as_secs();
+        let latest = get_current_timestamp() + self.options.max_token_lifetime.as_secs() + CLOCK_LEEWAY.as_secs();
         if seconds > latest {
-            return Err(AuthDenial::Invalid("it is valid for longer than http.oauth.lifetime allows"));
+            return Err(AuthDenial::Invalid("it is valid for longer than http.oauth.max_token_lifetime allows"));
         }
         Ok(seconds)
     }

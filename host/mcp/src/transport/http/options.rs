@@ -104,9 +104,9 @@ pub struct OAuth {
     /// Required audience (`aud`) of tokens.
     pub audience: String,
     /// Maximum time until a token expires. A token that is valid for longer is rejected.
-    pub lifetime: Duration,
+    pub max_token_lifetime: Duration,
     /// Scopes that every token must have.
-    pub scopes: BTreeSet<String>,
+    pub required_scopes: BTreeSet<String>,
     /// The tools that each scope allows. If empty, every valid token allows all tools.
     pub tools: BTreeMap<String, Vec<NamePattern>>,
     /// If set, the response (403) to a call of a tool that another scope allows names that scope,
@@ -162,7 +162,7 @@ impl HttpOptions {
 impl OAuth {
     /// Returns every scope that has a meaning for the server.
     pub(super) fn all_scopes(&self) -> BTreeSet<&str> {
-        self.scopes.iter().chain(self.tools.keys()).map(String::as_str).collect()
+        self.required_scopes.iter().chain(self.tools.keys()).map(String::as_str).collect()
     }
 
     /// Returns the scopes of a token that allows `tool`: one scope that allows it, and the scopes
@@ -172,7 +172,7 @@ impl OAuth {
         // The most restrictive scope is requested.
         let narrowest = allowing.by_ref().min_by_key(|(_, tools)| tools.iter().map(NamePattern::breadth).max());
         let Some((narrowest, _)) = narrowest else { return Vec::new() };
-        self.scopes.iter().chain([narrowest]).cloned().collect::<BTreeSet<_>>().into_iter().collect()
+        self.required_scopes.iter().chain([narrowest]).cloned().collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// Returns the tools that a token with these scopes allows.
@@ -197,8 +197,8 @@ mod tests {
             resource: "https://a.example/mcp".into(),
             authorization_servers: Vec::new(),
             audience: "https://a.example/mcp".into(),
-            lifetime: Duration::from_hours(24),
-            scopes: BTreeSet::new(),
+            max_token_lifetime: Duration::from_hours(24),
+            required_scopes: BTreeSet::new(),
             tools: BTreeMap::new(),
             step_up: false,
         };
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(oauth.rights(["other"]), CallerRights::Only(Vec::new()));
         let CallerRights::Only(opened) = oauth.rights(["read", "other"]) else { panic!("all") };
         assert_eq!(opened.iter().map(ToString::to_string).collect::<Vec<_>>(), ["time_*"]);
-        oauth.scopes = ["base".to_owned()].into();
+        oauth.required_scopes = ["base".to_owned()].into();
         oauth.tools.insert("admin".into(), patterns(&["*"]));
         assert_eq!(oauth.scopes_of("time_now"), ["base", "read"], "not the one that allows everything");
         assert_eq!(oauth.scopes_of("sum"), ["base", "write"]);
