@@ -113,7 +113,7 @@ fn a_guest_chooses_neither_the_file_nor_its_text() {
 #[test]
 fn it_is_refused_where_strangers_can_ask() {
     let folder = Folder::with("web.wasm", web());
-    folder.write_config("[http]\nanonymous = true\nhosts = [\"a\"]");
+    folder.write_config("[http]\nanonymous = true\nallowed_hosts = [\"a\"]");
     let open = ToolbayCommand::new(&folder).args(["serve", "--learn", "--http", "0.0.0.0:0"]).run();
     assert_eq!(open.code, 64, "{open}");
     let said =

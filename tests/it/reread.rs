@@ -238,7 +238,7 @@ fn what_is_logged_and_who_is_let_in_by_name_change() {
     let server = HttpServer::start_with_config(&folder, "[http]\nanonymous = true").wait_until_ready();
     let from = |host: &str| server.get("/mcp", &[("Host", host)]).status;
     assert_eq!(from("tools.example"), 403);
-    change(&folder, server.pid(), "log = \"debug\"\n[http]\nanonymous = true\nhosts = [\"tools.example\"]");
+    change(&folder, server.pid(), "log = \"debug\"\n[http]\nanonymous = true\nallowed_hosts = [\"tools.example\"]");
     server.log.wait_for(READ);
     assert_ne!(from("tools.example"), 403);
     folder.put("other.wasm", TinyComponent::new(&["b"]).with_echo().build());
@@ -277,10 +277,11 @@ fn who_needed_no_token_needs_one_when_there_is_one() {
 fn when_the_last_token_is_removed_nobody_is_let_in() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     let (ada, adas) = token("ada", "");
-    let server = HttpServer::start_with_config(&folder, &format!("[http]\nhosts = [\"tools.example.com\"]\n{adas}"))
-        .wait_until_ready();
+    let server =
+        HttpServer::start_with_config(&folder, &format!("[http]\nallowed_hosts = [\"tools.example.com\"]\n{adas}"))
+            .wait_until_ready();
     assert_eq!(status(&server, &ada), 200);
-    change(&folder, server.pid(), "[http]\nhosts = [\"tools.example.com\"]\n");
+    change(&folder, server.pid(), "[http]\nallowed_hosts = [\"tools.example.com\"]\n");
     server.log.wait_for("nobody is let in");
     for headers in [vec![], vec![("Host", "tools.example.com")], vec![("Authorization", "Bearer x")]] {
         assert_eq!(server.post_stateless("tools/list", json!({}), &headers).status, 401, "{headers:?}");
@@ -320,12 +321,12 @@ fn names_for_others_need_tokens_or_a_word_that_nobody_needs_one() {
         folder.write_config(config);
         ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).run()
     };
-    let outcome = serve("[http]\nhosts = [\"tools.example.com\"]\n");
+    let outcome = serve("[http]\nallowed_hosts = [\"tools.example.com\"]\n");
     assert_eq!(outcome.code, 64, "{outcome}");
-    assert!(outcome.stderr.contains("http.hosts names what others reach this server by"), "{outcome}");
+    assert!(outcome.stderr.contains("http.allowed_hosts names what others reach this server by"), "{outcome}");
     let (_, adas) = token("ada", "");
     for good in ["anonymous = true\n", adas.as_str()] {
-        folder.write_config(&format!("[http]\nhosts = [\"tools.example.com\"]\n{good}"));
+        folder.write_config(&format!("[http]\nallowed_hosts = [\"tools.example.com\"]\n{good}"));
         HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]));
     }
 }

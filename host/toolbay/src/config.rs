@@ -373,8 +373,8 @@ impl Config {
         (changed.client_rate_limit, changed.rate_limit, changed.approve) =
             (next.client_rate_limit, next.rate_limit, next.approve);
         changed.server.instructions.clone_from(&next.server.instructions);
-        changed.http.hosts.clone_from(&next.http.hosts);
-        changed.http.origins.clone_from(&next.http.origins);
+        changed.http.allowed_hosts.clone_from(&next.http.allowed_hosts);
+        changed.http.allowed_origins.clone_from(&next.http.allowed_origins);
         changed.http.tokens = next.http.tokens.iter().map(|token| self.http.with_previous_tools(token)).collect();
         // After callers had to authenticate once, they always have to.
         changed.http.closed = self.http.needs_token();

@@ -89,7 +89,7 @@ fn on_a_public_address_an_operator_can_have_one() {
     let host = [("Host", "localhost"), ("Origin", "http://localhost")];
     // Pages of this machine are strangers there, unless the operator lists them.
     assert_eq!(post(&server, "/console/login", &host, &query(&[("token", &operator)])).status, 403);
-    let hosts = "[http]\nhosts = [\"tools.example.com\"]\norigins = [\"https://tools.example.com\"]\n";
+    let hosts = "[http]\nallowed_hosts = [\"tools.example.com\"]\nallowed_origins = [\"https://tools.example.com\"]\n";
     folder.write_config(&format!("{hosts}{operators}[console]\nenabled = true\n"));
     let server = HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", "0.0.0.0:0"]));
     let host = [("Host", "tools.example.com"), ("Origin", "https://tools.example.com")];

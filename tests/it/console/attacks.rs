@@ -277,7 +277,8 @@ fn a_session_ends_when_it_is_left_and_only_so_many_are_open() {
 fn behind_tls_the_cookie_is_for_tls_alone() {
     let folder = folder();
     let config = format!(
-        "{RATES}[http]\nanonymous = true\nhosts = [\"tools.example.com\"]\norigins = [\"https://tools.example.com\"]\n"
+        "{RATES}[http]\nanonymous = true\nallowed_hosts = [\"tools.example.com\"]\n\
+         allowed_origins = [\"https://tools.example.com\"]\n"
     );
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     let body = query(&[("token", &logged(&server, 1))]);

@@ -192,7 +192,8 @@ fn resource_set(folder: &Folder, more: &str, set: &str) -> HttpServer {
     std::fs::write(folder.sibling_path("keys.json"), jwks(&[("one", KEY)])).unwrap();
     let config = format!(
         "log = \"trace\"\n{more}\n[http.oauth]\nresource = \"{RESOURCE}\"\nauthorization_servers = [\"{ISSUER}\"]\n\
-         jwks = \"keys.json\"\nrequired_scopes = [\"mcp\"]\n{set}\n[http.oauth.tools]\ntime = [\"time.*\"]\nadmin = [\"*\"]"
+         jwks = \"keys.json\"\nrequired_scopes = [\"mcp\"]\n{set}\n\
+         [http.oauth.tools]\ntime = [\"time.*\"]\nadmin = [\"*\"]"
     );
     HttpServer::start_with_config(folder, &config).wait_until_ready()
 }

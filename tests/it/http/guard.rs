@@ -17,7 +17,8 @@ fn status(server: &HttpServer, headers: &[(&str, &str)]) -> u16 {
 #[test]
 fn hosts_and_origins_are_checked_always() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["the-tool"]).build());
-    let config = "[http]\nanonymous = true\nhosts = [\"tools.example.com\"]\norigins = [\"https://app.example.com\"]";
+    let config = "[http]\nanonymous = true\nallowed_hosts = [\"tools.example.com\"]\n\
+                  allowed_origins = [\"https://app.example.com\"]";
     for config in ["", config] {
         let server = HttpServer::start_with_config(&folder, config).wait_until_ready();
         let own = !config.is_empty();
@@ -78,7 +79,8 @@ fn every_address_of_the_server_is_guarded() {
 
 #[test]
 fn allowed_pages_get_cors_headers() {
-    let server = HttpServer::start_with_config(&Folder::new(), "[http]\norigins = [\"https://app.example.com\"]");
+    let server =
+        HttpServer::start_with_config(&Folder::new(), "[http]\nallowed_origins = [\"https://app.example.com\"]");
     let asked = [
         ("Origin", "https://app.example.com"),
         ("Access-Control-Request-Method", "POST"),

@@ -149,7 +149,7 @@ fn the_mode_of_a_socket_and_a_path_in_the_file_are_as_the_configuration_says() {
 
 #[test]
 fn hosts_and_origins_are_checked_and_probes_are_answered() {
-    let server = SocketServer::start(&echo(), "[http]\nanonymous = true\nhosts = [\"tools.example.com\"]");
+    let server = SocketServer::start(&echo(), "[http]\nanonymous = true\nallowed_hosts = [\"tools.example.com\"]");
     let status = |headers: &str| server.get("/mcp", headers).split(' ').nth(1).unwrap().to_owned();
     for good in
         ["Host: localhost\r\n", "Host: tools.example.com\r\n", "Host: localhost\r\nOrigin: http://localhost:1\r\n"]

@@ -21,8 +21,8 @@ fn with(server: &HttpServer, headers: &[(&str, &str)]) -> u16 {
 #[test]
 fn without_tokens_this_machine_reads_metrics_and_no_page_does() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
-    let server =
-        HttpServer::start_with_config(&folder, "[http]\norigins = [\"https://app.example.com\"]").wait_until_ready();
+    let server = HttpServer::start_with_config(&folder, "[http]\nallowed_origins = [\"https://app.example.com\"]")
+        .wait_until_ready();
     assert_eq!(with(&server, &[]), 200);
     assert_eq!(with(&server, &[("Host", "localhost")]), 200);
     assert_eq!(with(&server, &[("Authorization", "Bearer whatever")]), 200);
@@ -94,8 +94,9 @@ fn strangers_who_may_call_read_no_metrics() {
 #[test]
 fn what_a_proxy_on_this_machine_passes_on_reads_no_metrics() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
-    let server = HttpServer::start_with_config(&folder, "[http]\nanonymous = true\nhosts = [\"tools.example.com\"]")
-        .wait_until_ready();
+    let server =
+        HttpServer::start_with_config(&folder, "[http]\nanonymous = true\nallowed_hosts = [\"tools.example.com\"]")
+            .wait_until_ready();
     let proxied = [("Host", "tools.example.com")];
     assert_eq!(server.post_stateless("tools/list", json!({}), &proxied).status, 200);
     for host in ["tools.example.com", "localhost"] {

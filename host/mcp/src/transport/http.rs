@@ -117,7 +117,7 @@ pub async fn serve(
     let life = SessionLife { closing: stop.clone(), ..SessionLife::default() };
     let app = Arc::new(HttpState {
         gate: AuthGate::new(&options, &address, &*host).map_err(anyhow::Error::msg)?,
-        guard: ArcSwap::from_pointee(OriginGuard::new(&options.hosts, &options.origins, &address)),
+        guard: ArcSwap::from_pointee(OriginGuard::new(&options.allowed_hosts, &options.allowed_origins, &address)),
         sessions: SessionTable::new(&options),
         intake: host.options().request_quota(true),
         lane: BodyWorkers::new(),

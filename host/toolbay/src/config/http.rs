@@ -38,12 +38,12 @@ pub struct Http {
     pub socket_mode: u32,
     /// Accepted values of `Host`, in addition to loopback names and the address itself. Compared
     /// without the port.
-    #[serde(deserialize_with = "hosts")]
-    pub hosts: Vec<String>,
+    #[serde(deserialize_with = "allowed_hosts")]
+    pub allowed_hosts: Vec<String>,
     /// Accepted values of `Origin`, such as `https://app.example.com`. On a loopback address, pages
     /// of this machine are also accepted.
-    #[serde(deserialize_with = "origins")]
-    pub origins: Vec<String>,
+    #[serde(deserialize_with = "allowed_origins")]
+    pub allowed_origins: Vec<String>,
     /// If set, callers without a token are accepted on an address that is not loopback. Default:
     /// false.
     pub anonymous: bool,
@@ -218,8 +218,8 @@ impl Default for Http {
         Self {
             listen: None,
             socket_mode: 0o600,
-            hosts: Vec::new(),
-            origins: Vec::new(),
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
             anonymous: false,
             sse: false,
             connections,
@@ -343,9 +343,9 @@ impl Http {
             Some(address) if !address.is_local() && !self.anonymous && !self.needs_token() => Err(format!(
                 "{address} is reachable from other machines: set up tokens (http.tokens or http.oauth), or set http.anonymous = true"
             )),
-            Some(_) if !self.hosts.is_empty() && !self.anonymous && !self.needs_token() => Err(
-                "http.hosts names what others reach this server by: set up tokens (http.tokens or http.oauth), or set \
-                 http.anonymous = true"
+            Some(_) if !self.allowed_hosts.is_empty() && !self.anonymous && !self.needs_token() => Err(
+                "http.allowed_hosts names what others reach this server by: set up tokens (http.tokens or http.oauth), \
+                 or set http.anonymous = true"
                     .to_owned(),
             ),
             _ => Ok(()),
@@ -355,8 +355,8 @@ impl Http {
     /// Returns the access settings that can change while clients are served.
     pub(crate) fn access_policy(&self) -> http::AuthSettings {
         http::AuthSettings {
-            hosts: self.hosts.clone(),
-            origins: self.origins.clone(),
+            allowed_hosts: self.allowed_hosts.clone(),
+            allowed_origins: self.allowed_origins.clone(),
             tokens: self.tokens.iter().map(Token::options).collect(),
         }
     }
@@ -367,8 +367,8 @@ impl Http {
             tls,
             metrics,
             pages: None,
-            hosts: self.hosts.clone(),
-            origins: self.origins.clone(),
+            allowed_hosts: self.allowed_hosts.clone(),
+            allowed_origins: self.allowed_origins.clone(),
             sse: self.sse,
             connections: self.connections,
             address_connections: limit_or_share(self.address_connections, self.connections, 2),
@@ -525,7 +525,7 @@ fn max_token_lifetime<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Dura
 }
 
 /// Parses a list of host names.
-fn hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+fn allowed_hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let hosts = parse_list(deserializer)?;
     // Patterns are not supported. A pattern would never match.
     match hosts.iter().find(|host| host.is_empty() || host.contains(['/', ' ', '@', '*'])) {
@@ -574,7 +574,7 @@ fn sessions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Erro
 }
 
 /// Parses a list of origins. Each has any scheme, a host and an optional port.
-fn origins<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+fn allowed_origins<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let origins = parse_list(deserializer)?;
     let is_origin = |text: &&String| {
         let url = Url::parse(text).ok().filter(Url::has_host);
@@ -720,13 +720,13 @@ mod tests {
             said("socket_mode = \"660\""),
             said("socket_mode = \"0888\""),
             said("socket_mode = \"4755\""),
-            said("hosts = 7"),
+            said("allowed_hosts = 7"),
             said("tokens = 7"),
             said("oauth = true"),
-            said("origins = [\"https://a.example/\"]"),
-            said("origins = \"a.example\""),
-            said("hosts = [\"http://a.example\"]"),
-            said("hosts = [\"*\"]"),
+            said("allowed_origins = [\"https://a.example/\"]"),
+            said("allowed_origins = \"a.example\""),
+            said("allowed_hosts = [\"http://a.example\"]"),
+            said("allowed_hosts = [\"*\"]"),
             said(&token("ci", "secret")),
             said(&[token("ci", &hash), token("ci", &hash)].concat()),
             said(&oauth.replace("[]", "[\"https://b.example\"]")),
@@ -753,6 +753,9 @@ mod tests {
         assert!(empty.contains("oauth.tools: the table names no scope; add lines such as read"), "{empty}");
         let own = two("jwks = { \"https://b.example\" = \"b.json\", \"https://c.example\" = \"c.json\" }");
         toml::from_str::<Http>(&own).unwrap().check().unwrap();
-        toml::from_str::<Http>("listen = \"0.0.0.0:1\"\nanonymous = true\nhosts = \"a, b\"").unwrap().check().unwrap();
+        toml::from_str::<Http>("listen = \"0.0.0.0:1\"\nanonymous = true\nallowed_hosts = \"a, b\"")
+            .unwrap()
+            .check()
+            .unwrap();
     }
 }

@@ -8,8 +8,8 @@ use toml::{Table, Value};
 const LIVE_KEYS: [&str; 9] = [
     "approve",
     "client_rate_limit",
-    "http.hosts",
-    "http.origins",
+    "http.allowed_hosts",
+    "http.allowed_origins",
     "http.tokens",
     "limits",
     "log",

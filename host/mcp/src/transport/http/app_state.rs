@@ -58,8 +58,8 @@ impl HttpState {
     /// Replaces the access settings. Sessions and streams that were opened with a removed token
     /// end.
     pub(super) fn apply_auth_settings(&self, doors: &AuthSettings) {
-        self.guard.store(Arc::new(OriginGuard::new(&doors.hosts, &doors.origins, &self.address)));
-        self.gate.set_has_hosts(!doors.hosts.is_empty());
+        self.guard.store(Arc::new(OriginGuard::new(&doors.allowed_hosts, &doors.allowed_origins, &self.address)));
+        self.gate.set_has_hosts(!doors.allowed_hosts.is_empty());
         self.gate.set_tokens(&doors.tokens, &*self.host);
     }
 

@@ -37,8 +37,8 @@ pub(super) struct AuthGate {
     oauth: Option<TokenVerifier>,
     /// If set, other machines can reach the server.
     reachable: bool,
-    /// If set, host names are configured (`http.hosts`). In that case a proxy on this machine may
-    /// forward requests of other machines.
+    /// If set, host names are configured (`http.allowed_hosts`). In that case a proxy on this
+    /// machine may forward requests of other machines.
     named: AtomicBool,
     shares: Mutex<HashMap<String, CallerShare>>,
 }
@@ -119,7 +119,7 @@ impl AuthGate {
             known: ArcSwap::from_pointee(TokenTable::new(&options.tokens, options.oauth.is_some(), None, host)),
             oauth: options.oauth.clone().map(TokenVerifier::new).transpose()?,
             reachable: !address.is_local(),
-            named: AtomicBool::new(!options.hosts.is_empty()),
+            named: AtomicBool::new(!options.allowed_hosts.is_empty()),
             shares: Mutex::default(),
         })
     }

@@ -15,10 +15,10 @@ use crate::lists::access_rights::{CallerRights, NamePattern};
 pub struct HttpOptions {
     /// Accepted values of `Host`, in addition to loopback names and the address itself. Compared
     /// without the port.
-    pub hosts: Vec<String>,
+    pub allowed_hosts: Vec<String>,
     /// Accepted values of `Origin`, such as `https://app.example.com`, in addition to pages of this
     /// machine on a loopback address.
-    pub origins: Vec<String>,
+    pub allowed_origins: Vec<String>,
     /// If set, the HTTP+SSE transport of 2024-11-05 is served at `/sse`.
     pub sse: bool,
     /// If set, metrics are served at [`METRICS_PATH`](super::METRICS_PATH).
@@ -71,10 +71,10 @@ pub struct HttpOptions {
 /// The options that can change at runtime.
 #[derive(Clone, Debug, Default)]
 pub struct AuthSettings {
-    /// See [`HttpOptions::hosts`].
-    pub hosts: Vec<String>,
-    /// See [`HttpOptions::origins`].
-    pub origins: Vec<String>,
+    /// See [`HttpOptions::allowed_hosts`].
+    pub allowed_hosts: Vec<String>,
+    /// See [`HttpOptions::allowed_origins`].
+    pub allowed_origins: Vec<String>,
     /// See [`HttpOptions::tokens`]. What a token opened ends when it is no longer there, or allows something else.
     pub tokens: Vec<BearerToken>,
 }
@@ -127,8 +127,8 @@ pub struct AuthorizationServer {
 impl Default for HttpOptions {
     fn default() -> Self {
         Self {
-            hosts: Vec::new(),
-            origins: Vec::new(),
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
             sse: false,
             metrics: true,
             pages: None,

@@ -53,18 +53,18 @@ impl OriginGuard {
             return Err((StatusCode::BAD_REQUEST, why.to_owned(), why));
         };
         if !self.is_allowed_host(host) {
-            let why = format!("the Host {host:?} is not allowed; to allow it, add it to http.hosts");
+            let why = format!("the Host {host:?} is not allowed; to allow it, add it to http.allowed_hosts");
             return forbidden(why, "a Host that is not allowed");
         }
         // A host in the target takes precedence over `Host` (RFC 9112, 3.2.2).
         if let Some(host) = target.authority().map(Authority::as_str).filter(|host| !self.is_allowed_host(host)) {
-            let why = format!("the host {host:?} of the target is not allowed; to allow it, add it to http.hosts");
+            let why = format!("the host {host:?} of the target is not allowed; to allow it, add it to http.allowed_hosts");
             return forbidden(why, "a target that is not allowed");
         }
         for origin in headers.get_all(ORIGIN) {
             let origin = origin.to_str().unwrap_or_default();
             if !self.is_allowed_origin(origin) {
-                let why = format!("the Origin {origin:?} is not allowed; to allow it, add it to http.origins");
+                let why = format!("the Origin {origin:?} is not allowed; to allow it, add it to http.allowed_origins");
                 return forbidden(why, "an Origin that is not allowed");
             }
         }
