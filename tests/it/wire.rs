@@ -232,9 +232,9 @@ fn a_last_line_without_a_line_feed_is_read() {
 }
 
 #[test]
-fn a_call_that_never_ends_is_stopped_after_the_grace_time() {
+fn a_call_that_never_ends_is_stopped_after_the_grace_period() {
     let folder = Folder::with("hostile.wasm", hostile());
-    let mut server = StdioServer::start_with_config(&folder, "[server]\ngrace = \"100ms\"");
+    let mut server = StdioServer::start_with_config(&folder, "[server]\ngrace_period = \"100ms\"");
     server.start_call_with_progress("loop_forever", json!({}));
     server.start_call_with_progress("sleep_hour", json!({}));
     server.notification("notifications/progress");
@@ -250,7 +250,7 @@ fn a_call_that_never_ends_is_stopped_after_the_grace_time() {
         );
     }
     assert_eq!(code, Some(0));
-    server.log.wait_for("stopped calls that were still running when the grace time ended");
+    server.log.wait_for("stopped calls that were still running when the grace period ended");
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn the_calls_of_a_killed_client_are_stopped() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
     // A test that waits for this fails.
-    std::fs::write(folder.sibling_path("toolbay.toml"), "[server]\ngrace = \"10m\"").unwrap();
+    std::fs::write(folder.sibling_path("toolbay.toml"), "[server]\ngrace_period = \"10m\"").unwrap();
     for (input, output) in [pipes(), sockets()] {
         let (mut command, _folder) = ToolbayCommand::new(&folder).args(["serve"]).into_parts();
         let mut child = command.stdin(input.1).stdout(output.1).stderr(Stdio::piped()).spawn().unwrap();

@@ -31,7 +31,7 @@ queue = 64
 queue_wait = "1s"
 memory = "256MiB"
 request_memory = "64MiB"
-grace = "1s"
+grace_period = "1s"
 [limits]
 memory = "16MiB"
 timeout = "3s"

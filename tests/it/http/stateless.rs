@@ -202,7 +202,7 @@ fn a_subscription_is_a_stream_of_its_own() {
 }
 
 #[test]
-fn the_end_waits_for_calls_within_the_grace_time() {
+fn the_end_waits_for_calls_within_the_grace_period() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", folder.create_gate());
     let mut server = HttpServer::start(&folder).wait_until_ready();
@@ -215,13 +215,13 @@ fn the_end_waits_for_calls_within_the_grace_time() {
     assert_eq!(ending.join().unwrap(), Some(0));
 
     let mut server =
-        HttpServer::start_with_config(&Folder::with("hostile.wasm", hostile()), "[server]\ngrace = \"100ms\"")
+        HttpServer::start_with_config(&Folder::with("hostile.wasm", hostile()), "[server]\ngrace_period = \"100ms\"")
             .wait_until_ready();
     let mut response =
         server.post_stateless("tools/call", json!({"name": "loop_forever", "_meta": {"progressToken": 1}}), &[]);
     assert_eq!(response.next_message().unwrap()["method"], "notifications/progress");
     assert_eq!(server.stop(), Some(0));
-    server.log.wait_for("stopped requests that were still running when the grace time ended");
+    server.log.wait_for("stopped requests that were still running when the grace period ended");
 }
 
 #[test]

@@ -37,10 +37,10 @@ const LIST_WAIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum time to write the responses to stopped calls.
 const MAX_FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Minimum time to write them: a client that reads gets them even without a grace time.
+/// Minimum time to write them: a client that reads gets them even without a grace period.
 const MIN_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Returns how long writing the responses to stopped calls may take after a grace time of `grace`.
+/// Returns how long writing the responses to stopped calls may take after a grace period of `grace`.
 pub(crate) fn flush_timeout(grace: Duration) -> Duration {
     grace.clamp(MIN_FLUSH_TIMEOUT, MAX_FLUSH_TIMEOUT)
 }
@@ -77,7 +77,7 @@ pub(crate) struct Session {
 pub(crate) struct SessionLife {
     /// Shutdown starts: subscriptions notify their client and end.
     pub(crate) closing: CancellationToken,
-    /// The grace time has ended: calls that are still running fail with an error.
+    /// The grace period has ended: calls that are still running fail with an error.
     pub(crate) stopped: CancellationToken,
     /// The client no longer reads: everything that belongs to the session is dropped.
     pub(crate) ended: CancellationToken,
@@ -189,7 +189,9 @@ impl Session {
             // No client is left to respond to.
             () = &mut gone => tracing::debug!("the client disconnected; its calls were stopped"),
             () = tokio::time::sleep(grace) => {
-                tracing::warn!("stopped calls that were still running when the grace time ended (server.grace)");
+                tracing::warn!(
+                    "stopped calls that were still running when the grace period ended (server.grace_period)"
+                );
                 self.life.stopped.cancel();
                 // Wait only for the responses to be written.
                 tokio::select! {

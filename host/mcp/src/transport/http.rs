@@ -100,7 +100,7 @@ const PREFLIGHT_MAX_AGE: Duration = Duration::from_hours(2);
 pub const METRICS_PATH: &str = "/metrics";
 
 /// Serves HTTP clients on `listener` until `stop` is cancelled, and then for at most
-/// `server.grace`. `doors` replaces the corresponding options.
+/// `server.grace_period`. `doors` replaces the corresponding options.
 ///
 /// # Errors
 ///

@@ -63,7 +63,7 @@ pub async fn serve(
             }
         }
     };
-    // If the client was killed, both ends are closed: its calls need no grace time.
+    // If the client was killed, both ends are closed: its calls need no grace period.
     let writer = writing.abort_handle();
     let unread = tokio::spawn(async move {
         process_stdio::wait_until_stdout_closed().await;

@@ -11,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signals {
     /// Cancelled by the first `SIGTERM` or `SIGINT`. The server then shuts down, and running calls
-    /// have the grace time.
+    /// have the grace period.
     pub(super) shutdown: CancellationToken,
-    /// Cancelled by the second one. The grace time then ends immediately.
+    /// Cancelled by the second one. The grace period then ends immediately.
     pub(super) force_shutdown: CancellationToken,
     /// Notified by each `SIGHUP`, which requests a reload of the configuration.
     pub(super) reload: Arc<Notify>,
@@ -28,7 +28,7 @@ impl Signals {
             tokio::spawn(async move {
                 while received.recv().await.is_some() {
                     if signals.shutdown.is_cancelled() {
-                        tracing::warn!("a second signal ends the grace time");
+                        tracing::warn!("a second signal ends the grace period");
                         signals.force_shutdown.cancel();
                     }
                     signals.shutdown.cancel();

@@ -171,7 +171,7 @@ impl Supervisor {
                 _ = times.tick(), if self.watchdog.is_some() => self.notify(&[NotifyState::Watchdog]),
             }
         }
-        self.notify(&[NotifyState::Stopping, NotifyState::Status("running calls have the grace time")]);
+        self.notify(&[NotifyState::Stopping, NotifyState::Status("running calls have the grace period")]);
     }
 
     /// Notifies the supervisor that clients are served.

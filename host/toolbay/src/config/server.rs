@@ -78,10 +78,10 @@ pub struct ServerConfig {
     /// Native stack of a guest in bytes. 64 KiB to 8 MiB, default 512 KiB. An overflow traps.
     #[serde(deserialize_with = "stack_size")]
     pub stack_size: ByteSize,
-    /// Grace time of running calls after the client disconnects or the server is stopped. 0 stops
+    /// Grace period of running calls after the client disconnects or the server is stopped. 0 stops
     /// them at once. Default: 5 s.
     #[serde(deserialize_with = "any")]
-    pub grace: Duration,
+    pub grace_period: Duration,
     /// Time that `tools/list` waits while plugins that existed at startup are still loading. 0 does
     /// not wait. Default: 15 s.
     #[serde(deserialize_with = "any")]
@@ -133,7 +133,7 @@ impl Default for ServerConfig {
             request_memory: None,
             component_size: ByteSize::mib(64),
             stack_size: ByteSize::kib(512),
-            grace: Duration::from_secs(5),
+            grace_period: Duration::from_secs(5),
             first_list: Duration::from_secs(15),
             scratch: None,
             confine: Confine::default(),

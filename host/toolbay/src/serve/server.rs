@@ -488,7 +488,7 @@ impl Server {
         Ok(AbortOnDropHandle::new(tokio::spawn(toolbay_console::serve(listener, about, open))))
     }
 
-    /// Serves HTTP clients until `stop` is cancelled, and then for at most `server.grace`.
+    /// Serves HTTP clients until `stop` is cancelled, and then for at most `server.grace_period`.
     ///
     /// # Errors
     ///

@@ -105,7 +105,7 @@ pub(super) async fn serve(
                 let serving = shared.turns.schedule(&network, serving);
                 let ended = ended.clone();
                 connections.spawn(async move {
-                    // Dropped at the end of the grace time, regardless of its state.
+                    // Dropped at the end of the grace period, regardless of its state.
                     ended.run_until_cancelled(serving).await;
                 });
                 at_once += 1;
@@ -126,7 +126,7 @@ pub(super) async fn serve(
     drop(listener);
     connections.close();
     if tokio::time::timeout(grace, connections.wait()).await.is_err() {
-        tracing::warn!("stopped requests that were still running when the grace time ended (server.grace)");
+        tracing::warn!("stopped requests that were still running when the grace period ended (server.grace_period)");
         life.stopped.cancel();
         // Waits only as long as it takes to write the responses.
         if tokio::time::timeout(FINAL_WRITE_TIMEOUT, connections.wait()).await.is_err() {
