@@ -279,13 +279,13 @@ fn nothing_is_held_while_a_person_thinks_and_resources_and_prompts_are_not_asked
 
 #[test]
 fn a_person_who_does_not_answer_in_time_has_not_said_yes() {
-    let folder = folder("approve = \"always\"\n[limits]\nask_time = \"1s\"");
+    let folder = folder("approve = \"always\"\n[limits]\nask_timeout = \"1s\"");
     let mut server = session(&folder, "2025-11-25", &forms());
     let id = server.request("tools/call", count());
     let question = server.wait_for("the question", |message| message["method"] == "elicitation/create");
     let (kind, text) = error_kind_and_text(&server.finish_call(id));
     assert_eq!(kind, "not-approved");
-    assert!(text.contains("did not answer within 1s") && text.contains("limits.ask_time"), "{text}");
+    assert!(text.contains("did not answer within 1s") && text.contains("limits.ask_timeout"), "{text}");
     server.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": yes()}).to_string());
     let (response, _) = conversation(&mut server, count(), &mut |_| json!({"result": yes()}));
     assert_eq!(said(&response["result"]), ["1"], "the late yes made no call");

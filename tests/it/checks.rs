@@ -160,7 +160,7 @@ fn a_check_of_a_result_ends_with_the_time_of_its_call() {
 fn a_check_holds_the_permit_of_its_call() {
     let folder = folder(&doubling());
     folder.put("attacked.toml", "[limits]\nconcurrency = 1");
-    let mut server = StdioServer::start_with_config(&folder, "[server]\nqueue_wait = \"1ms\"");
+    let mut server = StdioServer::start_with_config(&folder, "[server]\nqueue_timeout = \"1ms\"");
     server.wait_for_tool("attacked");
     let calls = [(); 4].map(|()| server.start_call("attacked", json!({"x": 7})));
     let kinds = calls.map(|call| error_kind_and_text(&server.finish_call(call)).0);
@@ -172,7 +172,7 @@ fn a_check_holds_the_permit_of_its_call() {
 fn a_check_that_nobody_waits_for_ends() {
     let folder = folder(&doubling());
     folder.put("attacked.toml", "[limits]\nconcurrency = 1");
-    let mut server = StdioServer::start_with_config(&folder, "[server]\nqueue_wait = \"1ms\"");
+    let mut server = StdioServer::start_with_config(&folder, "[server]\nqueue_timeout = \"1ms\"");
     server.wait_for_tool("attacked");
     let is_busy = |server: &mut StdioServer| server.call("attacked", json!({"x": "fits"})).get("isError").is_some();
     let began = Instant::now();

@@ -106,7 +106,7 @@ fn every_limit_has_a_case() {
     // Those of `sockets`, which has a server to connect to.
     let reached = reached.chain(["tcp_connections", "tcp_bytes"]);
     // Those of `questions`, which has a client that answers.
-    let reached: BTreeSet<&str> = reached.chain(["ask_rounds", "ask_time", "journal"]).collect();
+    let reached: BTreeSet<&str> = reached.chain(["ask_rounds", "ask_timeout", "journal"]).collect();
     assert_eq!(reached, Limits::KEYS.iter().copied().collect());
 }
 
@@ -239,7 +239,7 @@ fn concurrency_bounds_the_calls_of_a_plugin_alone() {
     folder.put("one.toml", format!("prefix = \"one\"\n{}[limits]\nconcurrency = 1", folder.create_gate()));
     folder.put("two.wasm", hostile());
     folder.put("two.toml", format!("prefix = \"two\"\n{}[limits]\nconcurrency = 2", folder.create_gate()));
-    let mut server = StdioServer::start_with_config(&folder, "[server]\nsuspended_calls = 0\nqueue_wait = \"50ms\"");
+    let mut server = StdioServer::start_with_config(&folder, "[server]\nsuspended_calls = 0\nqueue_timeout = \"50ms\"");
     let mut waiting = Vec::new();
     for tool in ["one_wait_for_gate", "two_wait_for_gate"] {
         waiting.push(server.start_call_with_progress(tool, json!({})));

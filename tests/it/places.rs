@@ -34,7 +34,7 @@ fn calls_that_wait_for_a_clock_or_a_file_leave_their_places_to_others() {
         for concurrency in ["", "concurrency = 1\n"] {
             let folder = Folder::with("hostile.wasm", hostile());
             folder.put("hostile.toml", format!("{}[limits]\n{LONG}{concurrency}", folder.create_gate()));
-            let mut server = StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_wait = \"1h\""));
+            let mut server = StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"1h\""));
             let ids = running(&mut server, tool, 20);
             assert_eq!(server.text("count", json!({})), "1", "{tool}");
             // Nor do others of the same tool wait for them.
@@ -78,7 +78,7 @@ fn calls_that_wait_for_a_response_or_a_connection_leave_their_places_to_others()
         let to = to.trim_end_matches('/');
         let permissions = format!("[permissions]\n{permission} = [\"{to}\"]\nnetwork_private = [\"127.0.0.1\"]");
         folder.put("waits.toml", format!("{permissions}\n[limits]\n{LONG}http_connections = 64\n"));
-        let mut server = StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_wait = \"1h\""));
+        let mut server = StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"1h\""));
         let ids: Vec<u64> = (0..20).map(|_| server.start_call(waits, arguments.clone())).collect();
         // More than there are places have come as far as this.
         let open: Vec<_> = (0..20).map(|_| silent.accept().unwrap()).collect();
@@ -93,8 +93,10 @@ fn what_calls_wait_for_can_come_from_another_call_of_their_plugin() {
     let folder = Folder::with("hostile.wasm", hostile());
     let gate = folder.create_gate().replace("\"read\"", "\"read-write\"");
     folder.put("hostile.toml", format!("{gate}[limits]\n{LONG}concurrency = 1\n"));
-    let mut server =
-        StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_wait = \"1h\"\nclient_calls = 1\ncalls = 1"));
+    let mut server = StdioServer::start_with_config(
+        &folder,
+        &format!("{MEMORY}queue_timeout = \"1h\"\nclient_calls = 1\ncalls = 1"),
+    );
     let ids = running(&mut server, "wait_for_gate", 20);
     assert_eq!(server.text("write_file", json!({"path": "/gate/open", "text": ""})), "written");
     for id in ids {
@@ -106,7 +108,7 @@ fn what_calls_wait_for_can_come_from_another_call_of_their_plugin() {
 fn one_tool_never_takes_all_places_of_its_plugin() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", format!("[limits]\n{LONG}concurrency = 2\n"));
-    let mut server = StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_wait = \"1h\""));
+    let mut server = StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"1h\""));
     let mut ids = running(&mut server, "loop_forever", 1);
     // They wait for the place of the first one.
     ids.extend((0..4).map(|_| server.start_call("loop_forever", json!({}))));
@@ -120,7 +122,7 @@ fn a_tool_that_has_its_places_is_busy_and_says_so() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", format!("{}[limits]\n{LONG}concurrency = 3\n", folder.create_gate()));
     let mut server =
-        StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_wait = \"100ms\"\nsuspended_calls = 0"));
+        StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"100ms\"\nsuspended_calls = 0"));
     let ids = running(&mut server, "wait_for_gate", 2);
     let (kind, said) = server.failure("wait_for_gate", json!({}));
     assert_eq!(
@@ -142,7 +144,7 @@ fn a_tool_that_has_its_places_is_busy_and_says_so() {
 fn a_call_that_computes_keeps_its_place() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", format!("[limits]\n{LONG}concurrency = 3\n"));
-    let mut server = StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_wait = \"100ms\""));
+    let mut server = StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"100ms\""));
     let ids = running(&mut server, "loop_forever", 2);
     assert_eq!(server.failure("loop_forever", json!({})).0, "busy");
     assert_eq!(server.text("count", json!({})), "1");
@@ -154,7 +156,7 @@ fn calls_that_wait_are_bounded_and_those_beyond_keep_their_places() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", format!("{}[limits]\n{LONG}concurrency = 2\n", folder.create_gate()));
     let mut server =
-        StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_wait = \"100ms\"\nsuspended_calls = 4"));
+        StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"100ms\"\nsuspended_calls = 4"));
     // The plugin has half of the four, and the third call keeps the only place of its tool.
     let mut ids = running(&mut server, "wait_for_gate", 3);
     assert_eq!(server.failure("wait_for_gate", json!({})).0, "busy");
@@ -173,7 +175,7 @@ fn a_place_goes_to_the_caller_that_has_the_fewest() {
     folder.put("hostile.toml", format!("{}[limits]\n{LONG}concurrency = 4\n", folder.create_gate()));
     // The response to a call that waits begins after this time.
     let brisk = "[http]\nstream_keep_alive = \"100ms\"\n";
-    let config = format!("{brisk}{tokens}{MEMORY}suspended_calls = 0\nqueue_wait = \"1h\"");
+    let config = format!("{brisk}{tokens}{MEMORY}suspended_calls = 0\nqueue_timeout = \"1h\"");
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     let call = |caller: &str, tool: &str| -> HttpResponse {
         let params = json!({"name": tool, "arguments": {}, "_meta": {"progressToken": 1}});

@@ -327,8 +327,8 @@ fn the_limits_of_questions_end_the_call_with_words_for_the_model() {
     let (result, answered) = until("[limits]\nask_rounds = 2", &rounds, "asked more than 2 times");
     assert!(result_text(&result).contains("limits.ask_rounds"), "{result}");
     assert_eq!((&result["_meta"]["dev.toolbay/error"], answered), (&json!("limit"), 2));
-    let (result, _) = until("[limits]\nask_time = \"1ms\"", &rounds, "were not answered within 1ms");
-    assert!(result_text(&result).contains("limits.ask_time"), "{result}");
+    let (result, _) = until("[limits]\nask_timeout = \"1ms\"", &rounds, "were not answered within 1ms");
+    assert!(result_text(&result).contains("limits.ask_timeout"), "{result}");
     // Three rounds need more than two, which the new grant allows.
     let (result, _) = until("[limits]\njournal = \"100B\"", &rounds, "limits.journal");
     assert_eq!(result["isError"], true, "{result}");
@@ -341,7 +341,7 @@ fn the_limits_of_questions_end_the_call_with_words_for_the_model() {
 
 #[test]
 fn a_client_that_does_not_answer_in_time_has_a_call_that_failed() {
-    let folder = folder("[limits]\nask_time = \"1s\"");
+    let folder = folder("[limits]\nask_timeout = \"1s\"");
     let mut server = session(&folder, "2025-11-25", &everything());
     let id = server.request("tools/call", steps(json!([{"ask": [form("who")]}])));
     let question = server.wait_for("the question", |message| message["method"] == "elicitation/create");
@@ -386,7 +386,7 @@ fn who_subscribed_learns_that_a_resource_changed() {
 #[test]
 fn a_question_waits_for_a_client_that_has_lost_its_connection() {
     let folder = folder("");
-    let config = "[http]\nresume = \"1s\"\nsession_idle = \"300ms\"";
+    let config = "[http]\nresume = \"1s\"\nsession_idle_timeout = \"300ms\"";
     let server = configured(&folder, config);
     let session = server.start_session_with_capabilities("2025-11-25", everything(), &[]);
     // Until it is closed, the session is in use.

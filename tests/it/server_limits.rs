@@ -34,7 +34,7 @@ fn a_full_server_is_busy_and_says_when_to_try_again() {
         let folder = two();
         let mut server = StdioServer::start_with_config(
             &folder,
-            &format!("[server]\nsuspended_calls = 0\n{key}\nqueue_wait = \"250ms\""),
+            &format!("[server]\nsuspended_calls = 0\n{key}\nqueue_timeout = \"250ms\""),
         );
         let first = server.start_call_with_progress("one_wait_for_gate", json!({}));
         server.notification("notifications/progress");
@@ -61,7 +61,7 @@ fn the_queue_of_a_client_is_bounded() {
     let folder = two();
     let mut server = StdioServer::start_with_config(
         &folder,
-        "[server]\nsuspended_calls = 0\nclient_calls = 1\nqueue = 2\nqueue_wait = \"1m\"",
+        "[server]\nsuspended_calls = 0\nclient_calls = 1\nqueue = 2\nqueue_timeout = \"1m\"",
     );
     let mut ids = vec![server.start_call_with_progress("one_wait_for_gate", json!({}))];
     server.notification("notifications/progress");
@@ -84,7 +84,7 @@ fn the_queue_of_a_client_is_bounded() {
 fn waiting_calls_get_their_turn() {
     let folder = two();
     let mut server =
-        StdioServer::start_with_config(&folder, "[server]\nsuspended_calls = 0\ncalls = 1\nqueue_wait = \"1m\"");
+        StdioServer::start_with_config(&folder, "[server]\nsuspended_calls = 0\ncalls = 1\nqueue_timeout = \"1m\"");
     let first = server.start_call_with_progress("one_wait_for_gate", json!({}));
     server.notification("notifications/progress");
     let ids: Vec<u64> = (0..20).map(|_| server.start_call("two_count", json!({}))).collect();

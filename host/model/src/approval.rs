@@ -81,7 +81,7 @@ impl fmt::Display for MissingApproval {
                 f,
                 "The user was asked whether to allow this call and did not answer within {}. The tool was not called. Do \
                  not call it again unless the user asks for it. The operator of the server can allow more time \
-                 (limits.ask_time).",
+                 (limits.ask_timeout).",
                 format_duration(time)
             ),
             MissingApprovalReason::Unsupported => write!(

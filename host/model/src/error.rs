@@ -240,7 +240,7 @@ pub enum Limit {
     HttpBytes(ByteSize),
     /// [`Limits::ask_rounds`](crate::Limits::ask_rounds).
     AskRounds(u64),
-    /// [`Limits::ask_time`](crate::Limits::ask_time).
+    /// [`Limits::ask_timeout`](crate::Limits::ask_timeout).
     AskTime(Duration),
     /// [`Limits::journal`](crate::Limits::journal).
     Journal(ByteSize),
@@ -322,7 +322,7 @@ impl Limit {
             Self::HttpRequests(_) => "limits.http_requests",
             Self::HttpBytes(_) => "limits.http_bytes",
             Self::AskRounds(_) => "limits.ask_rounds",
-            Self::AskTime(_) => "limits.ask_time",
+            Self::AskTime(_) => "limits.ask_timeout",
             Self::Journal(_) => "limits.journal",
             Self::TcpConnections(_) => "limits.tcp_connections",
             Self::TcpBytes(_) => "limits.tcp_bytes",
@@ -460,7 +460,7 @@ mod tests {
             (Limit::HttpRequests(1000), "1,000", "limits.http_requests"),
             (Limit::HttpBytes(ByteSize::mib(16)), "16.0 MiB", "limits.http_bytes"),
             (Limit::AskRounds(8), "8", "limits.ask_rounds"),
-            (Limit::AskTime(Duration::from_mins(10)), "10m", "limits.ask_time"),
+            (Limit::AskTime(Duration::from_mins(10)), "10m", "limits.ask_timeout"),
             (Limit::Journal(ByteSize::kib(64)), "64.0 KiB", "limits.journal"),
             (Limit::TcpConnections(1000), "1,000", "limits.tcp_connections"),
             (Limit::TcpBytes(ByteSize::mib(16)), "16.0 MiB", "limits.tcp_bytes"),

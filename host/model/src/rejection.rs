@@ -21,7 +21,7 @@ pub struct CallRejection {
 /// The reason why a call was not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RejectionReason {
-    /// No slot became free within `server.queue_wait`, or the queue is full.
+    /// No slot became free within `server.queue_timeout`, or the queue is full.
     Busy {
         /// The limit that was reached.
         limit: CapacityLimit,

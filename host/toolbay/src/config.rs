@@ -720,7 +720,7 @@ mod tests {
             load("", &[(&variable, zero.trim_matches('"'))], Flags::default()).unwrap_err();
         }
         let taken = "[limits]\nrandom = 0\nstdio = 0\nlog = 0\n[server]\nqueue = 0\nsuspended_calls = 0\n\
-                     queue_wait = \"0s\"\ngrace_period = \"0s\"\n\
+                     queue_timeout = \"0s\"\ngrace_period = \"0s\"\n\
                      [breaker]\ncrashes = 0\n[compile]\ncache_folder = \"\"";
         load(taken, &[], Flags::default()).unwrap();
     }

@@ -28,7 +28,7 @@ log = "warn,toolbay_mcp::http=info"
 calls = 16
 client_calls = 8
 queue = 64
-queue_wait = "1s"
+queue_timeout = "1s"
 memory = "256MiB"
 request_memory = "64MiB"
 grace_period = "1s"
@@ -52,9 +52,9 @@ sessions = 40
 caller_sessions = 16
 address_sessions = 20
 # More than an honest client may have to wait for an answer.
-session_idle = "11s"
+session_idle_timeout = "11s"
 stream_keep_alive = "200ms"
-idle = "1s"
+idle_timeout = "1s"
 write_timeout = "500ms"
 resume_size = "8MiB"
 "#;

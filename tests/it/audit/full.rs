@@ -102,7 +102,8 @@ fn without_a_word_about_it_calls_wait_for_a_disk_that_takes_nothing_and_no_line_
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\ntimeout = \"1h\"\n");
     let config = format!(
-        "{CONFIG}files = 100\narguments = \"full\"\n[server]\nsuspended_calls = 0\nqueue = 10_000\nqueue_wait = \"1h\"\n"
+        "{CONFIG}files = 100\narguments = \"full\"\n[server]\nsuspended_calls = 0\n\
+         queue = 10_000\nqueue_timeout = \"1h\"\n"
     );
     let mut server = on_a_full_disk(&folder, &config);
     let begin = |server: &mut StdioServer, calls: usize| -> Vec<u64> {
@@ -133,7 +134,8 @@ fn shortened(answer: &Value) -> String {
 fn a_call_that_waits_in_vain_is_not_made() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\ntimeout = \"5s\"\n");
-    let config = format!("{CONFIG}files = 100\narguments = \"full\"\n[server]\nqueue = 10_000\nqueue_wait = \"1h\"\n");
+    let config =
+        format!("{CONFIG}files = 100\narguments = \"full\"\n[server]\nqueue = 10_000\nqueue_timeout = \"1h\"\n");
     let mut server = on_a_full_disk(&folder, &config);
     let (mut made, mut refused) = (0, 0);
     while refused == 0 {

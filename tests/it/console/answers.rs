@@ -110,7 +110,7 @@ fn a_call_whose_client_never_answers_goes_on_or_fails_as_the_operator_says() {
 #[test]
 fn a_question_that_nobody_answers_is_no_approval() {
     let folder = folder("always");
-    let config = format!("{RATES}[audit]\nfolder = \"log\"\n[limits]\nask_time = \"300ms\"\n");
+    let config = format!("{RATES}[audit]\nfolder = \"log\"\n[limits]\nask_timeout = \"300ms\"\n");
     let site = Site::open(HttpServer::start_with_config(&folder, &config).wait_until_ready());
     for revision in ASKING {
         let session = site.server.start_session_with_capabilities(revision, forms(), &[]);
@@ -121,7 +121,7 @@ fn a_question_that_nobody_answers_is_no_approval() {
         assert_eq!(kind, "not-approved");
         let told = "The user was asked whether to allow this call and did not answer within 300ms. The tool was not called. Do \
                     not call it again unless the user asks for it. The operator of the server can allow more time \
-                    (limits.ask_time).";
+                    (limits.ask_timeout).";
         assert_eq!(why, told);
     }
     site.server.log.wait_for_count("approval: late plugin=\"a\" tool=\"echo\"", 2);

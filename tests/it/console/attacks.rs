@@ -369,7 +369,7 @@ fn logins_that_are_on_their_way_keep_nobody_out() {
 #[test]
 fn a_form_that_does_not_arrive_ends_with_the_time_for_requests() {
     let server =
-        HttpServer::start_with_config(&folder(), &format!("{RATES}[http]\nidle = \"1s\"\n")).wait_until_ready();
+        HttpServer::start_with_config(&folder(), &format!("{RATES}[http]\nidle_timeout = \"1s\"\n")).wait_until_ready();
     for path in ["/", "/console/login", "/console/tool"] {
         let mut stream = TcpStream::connect(server.address).unwrap();
         stream.write_all(format!("{}token=x", head(&server, path, "", 100)).as_bytes()).unwrap();

@@ -224,7 +224,7 @@ fn a_head_has_the_documented_length_and_number_of_headers() {
 #[test]
 fn bodies_that_never_end_take_no_room_of_others() {
     // 16 MiB for one address, and four times that in all.
-    let config = "[server]\nrequest_memory = \"64MiB\"\n[http]\nidle = \"6s\"";
+    let config = "[server]\nrequest_memory = \"64MiB\"\n[http]\nidle_timeout = \"6s\"";
     let server = HttpServer::start_with_config(&Folder::with("a.wasm", TinyComponent::new(&["a"]).build()), config)
         .wait_until_ready();
     let before = resident(&server);

@@ -70,7 +70,7 @@ fn values_that_would_take_much_memory_are_not_parsed() {
 fn arguments_that_wait_take_no_room_of_others() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", folder.create_gate());
-    let config = "[server]\ncalls = 1\nsuspended_calls = 0\nqueue_wait = \"10m\"\nrequest_memory = \"64MiB\"";
+    let config = "[server]\ncalls = 1\nsuspended_calls = 0\nqueue_timeout = \"10m\"\nrequest_memory = \"64MiB\"";
     let server = HttpServer::start_with_config(&folder, config).wait_until_ready();
     let listed = server.result("tools/list", json!({}));
     assert!(listed["tools"].as_array().unwrap().len() > 3);

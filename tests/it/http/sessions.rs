@@ -203,8 +203,8 @@ fn batches_are_answered_where_they_exist() {
 #[test]
 fn an_idle_session_ends_and_one_with_a_stream_outlives_every_timeout() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
-    let config = "[server]\nqueue_wait = \"100ms\"\ngrace_period = \"100ms\"\n\
-                  [http]\nsession_idle = \"300ms\"\nstream_keep_alive = \"100ms\"\nidle = \"300ms\"";
+    let config = "[server]\nqueue_timeout = \"100ms\"\ngrace_period = \"100ms\"\n\
+                  [http]\nsession_idle_timeout = \"300ms\"\nstream_keep_alive = \"100ms\"\nidle_timeout = \"300ms\"";
     let server = HttpServer::start_with_config(&folder, config).wait_until_ready();
     for revision in &server.session_revisions() {
         let quiet = server.start_session(revision);

@@ -7,7 +7,7 @@ use crate::support::{Folder, HttpServer};
 #[test]
 fn slow_requests_time_out() {
     // With one connection at a time, the next is served when the previous one is closed.
-    let server = HttpServer::start_with_config(&Folder::new(), "[http]\nconnections = 1\nidle = \"200ms\"");
+    let server = HttpServer::start_with_config(&Folder::new(), "[http]\nconnections = 1\nidle_timeout = \"200ms\"");
     let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: */*\r\n";
     for (begun, status) in [
         (String::new(), 0),

@@ -191,7 +191,7 @@ fn tokens_are_needed_where_there_are_some() {
 
 #[test]
 fn the_limits_of_an_address_are_those_of_a_user() {
-    let config = "[http]\nconnections = 8\naddress_connections = 2\nidle = \"1m\"";
+    let config = "[http]\nconnections = 8\naddress_connections = 2\nidle_timeout = \"1m\"";
     let server = SocketServer::start(&echo(), config);
     // Two that say nothing, and one too many.
     let mut silent: Vec<UnixStream> = (0..2).map(|_| server.connect()).collect();
@@ -231,7 +231,7 @@ fn a_client_that_disconnects_cancels_its_call() {
 
 #[test]
 fn a_large_request_and_a_half_one_get_their_answers() {
-    let server = SocketServer::start(&echo(), "[server]\nrequest_size = \"1MiB\"\n[http]\nidle = \"300ms\"");
+    let server = SocketServer::start(&echo(), "[server]\nrequest_size = \"1MiB\"\n[http]\nidle_timeout = \"300ms\"");
     let large = call(&"x".repeat(900_000));
     assert!(server.ask(&large).starts_with("HTTP/1.1 200"));
     // Rejected while it is still sending.

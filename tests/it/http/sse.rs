@@ -54,7 +54,8 @@ fn a_client_of_2024_lists_calls_and_is_notified() {
 #[test]
 fn a_quiet_stream_outlives_every_timeout() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
-    let config = "[http]\nsse = true\nsession_idle = \"300ms\"\nstream_keep_alive = \"100ms\"\nidle = \"300ms\"";
+    let config =
+        "[http]\nsse = true\nsession_idle_timeout = \"300ms\"\nstream_keep_alive = \"100ms\"\nidle_timeout = \"300ms\"";
     let server = HttpServer::start_with_config(&folder, config).wait_until_ready();
     let (mut stream, endpoint) = open(&server);
     post(&server, &endpoint, &initialize("2024-11-05"));

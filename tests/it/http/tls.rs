@@ -166,7 +166,7 @@ fn a_pair_that_cannot_be_used_stops_the_program_before_it_listens() {
 #[test]
 fn clients_that_do_not_finish_their_handshake_have_no_more_than_others() {
     let (folder, pair) = folder();
-    let config = "[http]\nconnections = 4\nidle = \"500ms\"\n".to_owned() + CONFIG;
+    let config = "[http]\nconnections = 4\nidle_timeout = \"500ms\"\n".to_owned() + CONFIG;
     let server = serve(&folder, &config);
     // Nothing, the first byte of a handshake, and what looks like a long one.
     let beginnings: [&[u8]; 3] = [b"", b"\x16", b"\x16\x03\x01\x3f\xff"];
@@ -175,7 +175,7 @@ fn clients_that_do_not_finish_their_handshake_have_no_more_than_others() {
         // It may have lost its place already.
         drop(stranger.write_all(beginning));
     }
-    // Their time is over after `http.idle`, and then there is a place again.
+    // Their time is over after `http.idle_timeout`, and then there is a place again.
     let begun = Instant::now();
     let reply = loop {
         if let Ok(mut stream) = connect(&server, &pair, &BOTH) {

@@ -97,7 +97,7 @@ impl QuestionContext {
         secrets: Arc<SecretFilter>,
         limits: &Limits,
     ) -> Self {
-        let (rounds, time) = (limits.ask_rounds, limits.ask_time);
+        let (rounds, time) = (limits.ask_rounds, limits.ask_timeout);
         let size = usize::try_from(limits.journal.as_u64()).unwrap_or(usize::MAX);
         Self { answerable, journal, effects, secrets, rounds, time, size }
     }
@@ -630,7 +630,7 @@ mod tests {
         let limit = |journal| *asking(journal, all()).ask(&[form("a")]).unwrap_err().downcast_ref::<Limit>().unwrap();
         assert_eq!(limit(often), Limit::AskRounds(8));
         let late = CallJournal { rounds: 1, began: 1, ..CallJournal::default() };
-        assert_eq!(limit(late), Limit::AskTime(Limits::DEFAULT.ask_time));
+        assert_eq!(limit(late), Limit::AskTime(Limits::DEFAULT.ask_timeout));
     }
 
     #[test]

@@ -199,7 +199,7 @@ impl<'a> ApprovalCase<'a> {
 
     /// Returns the time that the user has to answer.
     fn answer_timeout(&self) -> Duration {
-        self.offer.plugin.tool_context(self.tool()).limits.ask_time
+        self.offer.plugin.tool_context(self.tool()).limits.ask_timeout
     }
 }
 

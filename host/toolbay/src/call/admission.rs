@@ -110,7 +110,7 @@ impl CallAdmission {
             client_rate: ArcSwapOption::from_pointee(client_rate),
             client_calls: to_permits(server.client_calls),
             queue: server.queue,
-            patience: server.queue_wait,
+            patience: server.queue_timeout,
             waiting: AtomicUsize::new(0),
         }
     }
@@ -227,7 +227,7 @@ impl CallAdmission {
     /// # Errors
     ///
     /// The plugin is suspended, it is disabled for the client, a rate limit is exceeded, or no
-    /// permit was released within `server.queue_wait`.
+    /// permit was released within `server.queue_timeout`.
     pub(crate) async fn admit(
         &self,
         client: &ClientPermits,
@@ -257,7 +257,7 @@ impl CallAdmission {
     ///
     /// # Errors
     ///
-    /// No permit was released within `server.queue_wait`.
+    /// No permit was released within `server.queue_timeout`.
     pub(crate) async fn admit_host(
         &self,
         client: &ClientPermits,
@@ -374,9 +374,9 @@ pub(crate) mod tests {
     use super::*;
 
     fn admission(calls: usize, client_calls: usize, queue: usize) -> CallAdmission {
-        let queue_wait = Duration::from_millis(1);
+        let queue_timeout = Duration::from_millis(1);
         let server =
-            ServerConfig { calls, client_calls, queue, queue_wait, suspended_calls: 0, ..ServerConfig::default() };
+            ServerConfig { calls, client_calls, queue, queue_timeout, suspended_calls: 0, ..ServerConfig::default() };
         CallAdmission::new(&server, usize::MAX, None, false)
     }
 
@@ -419,9 +419,9 @@ pub(crate) mod tests {
 
     #[tokio::test]
     async fn the_memory_of_all_calls_is_bounded() {
-        let (memory, queue_wait) = (Some(ByteSize::mib(10)), Duration::from_millis(1));
+        let (memory, queue_timeout) = (Some(ByteSize::mib(10)), Duration::from_millis(1));
         let admission = CallAdmission::new(
-            &ServerConfig { queue_wait, memory, ..ServerConfig::default() },
+            &ServerConfig { queue_timeout, memory, ..ServerConfig::default() },
             usize::MAX,
             None,
             false,
@@ -469,7 +469,7 @@ pub(crate) mod tests {
     }
 
     fn shared(server: ServerConfig) -> CallAdmission {
-        CallAdmission::new(&ServerConfig { queue_wait: Duration::from_mins(1), ..server }, usize::MAX, None, true)
+        CallAdmission::new(&ServerConfig { queue_timeout: Duration::from_mins(1), ..server }, usize::MAX, None, true)
     }
 
     async fn place(admission: &CallAdmission, client: &ClientPermits, places: &PluginPlaces, tool: &str) -> CallPermit {

@@ -1157,7 +1157,7 @@ impl HostWork<'_> {
                     status: word,
                     by,
                     arguments: digest,
-                    time_limit: case.offer.plugin.tool_context(&case.offer.definition.tool.name).limits.ask_time,
+                    time_limit: case.offer.plugin.tool_context(&case.offer.definition.tool.name).limits.ask_timeout,
                 });
             }
         }

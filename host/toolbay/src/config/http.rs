@@ -74,14 +74,14 @@ pub struct Http {
     pub address_sessions: Option<usize>,
     /// Timeout of a session without a request or an open stream. Default: 30 min.
     #[serde(deserialize_with = "positive")]
-    pub session_idle: Duration,
+    pub session_idle_timeout: Duration,
     /// Interval of comments on an idle stream, so that proxies do not close it. Default: 15 s.
     #[serde(deserialize_with = "keep_alive")]
     pub stream_keep_alive: Duration,
     /// Timeout for receiving the head or body of a request, and for a connection without a request.
     /// Default: 1 min.
     #[serde(deserialize_with = "positive")]
-    pub idle: Duration,
+    pub idle_timeout: Duration,
     /// Timeout for a client that accepts no data while there is data to send. Its connection is
     /// then closed. Default: 30 s.
     #[serde(deserialize_with = "positive")]
@@ -207,9 +207,9 @@ impl Default for Http {
         let http::HttpOptions {
             connections,
             sessions,
-            session_idle,
+            session_idle_timeout,
             stream_keep_alive,
-            idle,
+            idle_timeout,
             write_timeout,
             resume,
             ..
@@ -228,9 +228,9 @@ impl Default for Http {
             sessions,
             caller_sessions: None,
             address_sessions: None,
-            session_idle,
+            session_idle_timeout,
             stream_keep_alive,
-            idle,
+            idle_timeout,
             write_timeout,
             resume,
             resume_size,
@@ -376,9 +376,9 @@ impl Http {
             sessions: self.sessions,
             caller_sessions: limit_or_share(self.caller_sessions, self.sessions, 4),
             address_sessions: limit_or_share(self.address_sessions, self.sessions, 2),
-            session_idle: self.session_idle,
+            session_idle_timeout: self.session_idle_timeout,
             stream_keep_alive: self.stream_keep_alive,
-            idle: self.idle,
+            idle_timeout: self.idle_timeout,
             write_timeout: self.write_timeout,
             resume: self.resume,
             resume_size: usize::try_from(self.resume_size.as_u64()).unwrap_or(usize::MAX),
@@ -703,9 +703,9 @@ mod tests {
             said("write_timeout = \"0s\""),
             said("stream_keep_alive = \"1ms\""),
             said("stream_keep_alive = \"0s\""),
-            said("session_idle = \"2days\""),
-            said("session_idle = \"0s\""),
-            said("idle = 30"),
+            said("session_idle_timeout = \"2days\""),
+            said("session_idle_timeout = \"0s\""),
+            said("idle_timeout = 30"),
             said("resume = \"2days\""),
             said("resume_size = \"1KiB\""),
             said("poll_after = \"1ms\""),

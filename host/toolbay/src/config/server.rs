@@ -56,7 +56,7 @@ pub struct ServerConfig {
     /// Time that a call waits for a slot before it fails with `busy`. 0 does not wait. Default: 5
     /// s.
     #[serde(deserialize_with = "any")]
-    pub queue_wait: Duration,
+    pub queue_timeout: Duration,
     /// Memory budget of all running and waiting calls, 1 MiB to 4 TiB. Each call reserves its
     /// `limits.memory`. One plugin can have at most three quarters, and one caller over HTTP half.
     /// `None`: half of the memory of the machine or of the control group.
@@ -127,7 +127,7 @@ impl Default for ServerConfig {
             suspended_calls: 128,
             client_calls: 32,
             queue: 1024,
-            queue_wait: Duration::from_secs(5),
+            queue_timeout: Duration::from_secs(5),
             memory: None,
             request_size: ByteSize::mib(4),
             request_memory: None,

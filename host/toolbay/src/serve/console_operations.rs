@@ -104,7 +104,8 @@ pub(crate) fn http_console(
         ListenAddress::Unix(_) => 0,
     };
     let (operated, watch, life) = (Arc::new(operated), Arc::clone(watch), config.console.session);
-    let console = Console::new(operated, watch, access, port, life, toolbay_mcp::http::network_of, config.http.idle);
+    let console =
+        Console::new(operated, watch, access, port, life, toolbay_mcp::http::network_of, config.http.idle_timeout);
     Some((console.router(), operators))
 }
 
@@ -115,7 +116,7 @@ pub(crate) fn stdio_console(service: &CallService, watch: &Arc<ServerActivity>, 
     let (operated, watch, life) = (Arc::new(operated), Arc::clone(watch), config.console.session);
     // All connections through the socket come from one user. A program that forwards a port to it
     // counts accounts itself.
-    let console = Console::new(operated, watch, access.clone(), name, life, |_| None, config.http.idle);
+    let console = Console::new(operated, watch, access.clone(), name, life, |_| None, config.http.idle_timeout);
     OpenedConsole { router: console.router(), access }
 }
 

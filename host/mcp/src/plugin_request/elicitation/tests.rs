@@ -279,7 +279,7 @@ async fn nobody_waits_longer_than_the_limit() {
     let (question, withdrawn, response) = (peer.receive().await, peer.receive().await, peer.receive().await);
     assert_eq!(withdrawn["params"]["requestId"], question["id"]);
     let text = text(&response);
-    assert!(text.contains("were not answered within ") && text.contains("limits.ask_time"), "{text}");
+    assert!(text.contains("were not answered within ") && text.contains("limits.ask_timeout"), "{text}");
 }
 
 #[tokio::test]

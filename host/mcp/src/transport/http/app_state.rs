@@ -89,7 +89,7 @@ pub(super) async fn read_body(
     body: axum::body::Body,
     id: ErrorId,
 ) -> Result<RequestBody, Response> {
-    match tokio::time::timeout(app.options.idle, collect_body(app, caller, body, id)).await {
+    match tokio::time::timeout(app.options.idle_timeout, collect_body(app, caller, body, id)).await {
         Ok(read) => read,
         Err(_elapsed) => Err(StatusCode::REQUEST_TIMEOUT.into_response()),
     }

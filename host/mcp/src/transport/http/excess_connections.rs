@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 /// Maximum number of these connections.
 const MAX_OVERFLOW_CONNECTIONS: usize = 32;
 
-/// Timeout for receiving the head of a request, if `http.idle` is not shorter.
+/// Timeout for receiving the head of a request, if `http.idle_timeout` is not shorter.
 pub(super) const OVERFLOW_HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Timeout for waiting for a place.

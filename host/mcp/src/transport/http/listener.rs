@@ -84,7 +84,7 @@ pub(super) async fn serve(
         places,
         turns: Arc::default(),
         reserve: Arc::default(),
-        idle: options.idle,
+        idle: options.idle_timeout,
         write_timeout: options.write_timeout,
         tls: options.tls.clone(),
         stop: stop.clone(),

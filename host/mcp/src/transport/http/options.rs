@@ -43,12 +43,12 @@ pub struct HttpOptions {
     /// Maximum number of sessions from one address, or from one IPv6 network of 64 bits.
     pub address_sessions: usize,
     /// Time for which a session without a request or an open stream is retained.
-    pub session_idle: Duration,
+    pub session_idle_timeout: Duration,
     /// Interval of comments on a quiet stream, so that proxies do not close it.
     pub stream_keep_alive: Duration,
     /// Timeout for receiving the head or the body of a request, and for a connection without a
     /// request.
-    pub idle: Duration,
+    pub idle_timeout: Duration,
     /// Timeout for a client that accepts no data while there is data to send.
     pub write_timeout: Duration,
     /// Time for which a client can resume a stream of its session after its connection has ended.
@@ -138,9 +138,9 @@ impl Default for HttpOptions {
             sessions: 1000,
             caller_sessions: 250,
             address_sessions: 500,
-            session_idle: Duration::from_mins(30),
+            session_idle_timeout: Duration::from_mins(30),
             stream_keep_alive: Duration::from_secs(15),
-            idle: Duration::from_mins(1),
+            idle_timeout: Duration::from_mins(1),
             write_timeout: Duration::from_secs(30),
             resume: Duration::from_mins(1),
             resume_size: 64 << 20,

@@ -74,7 +74,7 @@ impl SessionTable {
             callers: SharedQuota::new(options.sessions, options.caller_sessions),
             addresses: SharedQuota::new(options.sessions, options.address_sessions),
             kept: SharedQuota::new(options.resume_size, options.caller_resume_size()),
-            idle: options.session_idle,
+            idle: options.session_idle_timeout,
             resume: options.resume,
         }
     }
