@@ -135,12 +135,12 @@ fn lost_result_error(bytes: usize, none: NoRoom) -> Error {
 
 /// Returns the error for a task that exceeds the limits on tasks.
 fn too_many_tasks_error(tasks: &TaskTable, exhausted: QuotaExhausted) -> Error {
-    let TaskOptions { each, all, .. } = tasks.options();
+    let TaskOptions { per_caller, total, .. } = tasks.options();
     let whose =
         if matches!(exhausted, QuotaExhausted::Own(_)) { "This caller has" } else { "All callers together have" };
     call_response::busy_error(&format!(
-        "{whose} as many tasks, or results of tasks, as can be kept: {each} of one caller and {all} in all (tasks.each, \
-         tasks.all, tasks.memory). Wait until some are forgotten."
+        "{whose} as many tasks, or results of tasks, as can be kept: {per_caller} of one caller and {total} in all \
+         (tasks.per_caller, tasks.total, tasks.memory). Wait until some are forgotten."
     ))
 }
 

@@ -46,7 +46,7 @@ impl InMemory {
         let bytes = usize::try_from(options.memory.as_u64()).unwrap_or(usize::MAX);
         Self {
             tables: Mutex::default(),
-            number: SharedQuota::new(options.all, options.each),
+            number: SharedQuota::new(options.total, options.per_caller),
             bytes: SharedQuota::new(bytes, bytes / CALLER_SHARE_DIVISOR),
         }
     }

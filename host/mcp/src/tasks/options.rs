@@ -8,9 +8,9 @@ use bytesize::ByteSize;
 #[derive(Clone, Copy, Debug)]
 pub struct TaskOptions {
     /// Maximum number of stored tasks of one caller.
-    pub each: usize,
+    pub per_caller: usize,
     /// Maximum number of stored tasks of all callers.
-    pub all: usize,
+    pub total: usize,
     /// Maximum size of all tasks: mostly results. One caller can use a quarter of it.
     pub memory: ByteSize,
     /// Time for which a task is stored after it was created, unless its client requests less.
@@ -22,8 +22,8 @@ pub struct TaskOptions {
 impl Default for TaskOptions {
     fn default() -> Self {
         Self {
-            each: 1_000,
-            all: 4_000,
+            per_caller: 1_000,
+            total: 4_000,
             memory: ByteSize::mib(64),
             ttl: Duration::from_hours(1),
             after: Duration::from_millis(500),

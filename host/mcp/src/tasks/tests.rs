@@ -433,7 +433,7 @@ async fn a_task_is_forgotten_when_its_time_is_over() {
 
 #[tokio::test]
 async fn the_tasks_of_a_caller_are_bounded_in_number() {
-    let host = saying("done").keeping(TaskOptions { each: 2, ..soon() });
+    let host = saying("done").keeping(TaskOptions { per_caller: 2, ..soon() });
     let mut peer = client(&host, CORE).await;
     let first = begin(&mut peer).await;
     begin(&mut peer).await;

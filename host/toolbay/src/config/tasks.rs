@@ -16,10 +16,10 @@ use super::bounds::many;
 pub struct TasksConfig {
     /// Maximum number of retained tasks of one caller, 1 to 1,000,000. Default: 1,000.
     #[serde(deserialize_with = "many")]
-    pub each: usize,
+    pub per_caller: usize,
     /// Maximum number of retained tasks of all callers, 1 to 1,000,000. Default: 4,000.
     #[serde(deserialize_with = "many")]
-    pub all: usize,
+    pub total: usize,
     /// Total size of all tasks, mostly of their results, in bytes, above 0. One caller can use a
     /// quarter. Default: 64 MiB.
     #[serde(deserialize_with = "positive")]
@@ -36,15 +36,15 @@ pub struct TasksConfig {
 
 impl Default for TasksConfig {
     fn default() -> Self {
-        let TaskOptions { each, all, memory, ttl, after } = TaskOptions::default();
-        Self { each, all, memory, ttl, after }
+        let TaskOptions { per_caller, total, memory, ttl, after } = TaskOptions::default();
+        Self { per_caller, total, memory, ttl, after }
     }
 }
 
 impl TasksConfig {
     /// Returns the protocol options for tasks.
     pub(crate) fn options(self) -> TaskOptions {
-        let Self { each, all, memory, ttl, after } = self;
-        TaskOptions { each, all, memory, ttl, after }
+        let Self { per_caller, total, memory, ttl, after } = self;
+        TaskOptions { per_caller, total, memory, ttl, after }
     }
 }
