@@ -58,7 +58,8 @@ impl OriginGuard {
         }
         // A host in the target takes precedence over `Host` (RFC 9112, 3.2.2).
         if let Some(host) = target.authority().map(Authority::as_str).filter(|host| !self.is_allowed_host(host)) {
-            let why = format!("the host {host:?} of the target is not allowed; to allow it, add it to http.allowed_hosts");
+            let why =
+                format!("the host {host:?} of the target is not allowed; to allow it, add it to http.allowed_hosts");
             return forbidden(why, "a target that is not allowed");
         }
         for origin in headers.get_all(ORIGIN) {
