@@ -118,11 +118,11 @@ async function actions(browser, serving) {
   check('the yes is listed', (await text('#approvals')).includes('approved'), await text('main'));
 
   await page.goto(`${serving.site}/console/plugin?id=calculator`);
-  await page.getByRole('button', { name: 'Put it to rest' }).click();
-  check('a plugin is put to rest', (await text('.lead')).includes('resting'), await text('main'));
-  check('and rejects calls', (await serving.call('calculate_sum', { a: 1, b: 2 })).includes('put it to rest'));
-  await page.getByRole('button', { name: 'Wake it' }).click();
-  check('and woken', (await text('.lead')).includes('ready'), await text('main'));
+  await page.getByRole('button', { name: 'Disable', exact: true }).click();
+  check('a plugin is disabled', (await text('.lead')).includes('disabled'), await text('main'));
+  check('and rejects calls', (await serving.call('calculate_sum', { a: 1, b: 2 })).includes('disabled by the operator'));
+  await page.getByRole('button', { name: 'Enable', exact: true }).click();
+  check('and enabled', (await text('.lead')).includes('ready'), await text('main'));
   const again = await serving.call('calculate_sum', { a: 1, b: 2 });
   check('and serves calls again', again.includes('3'), again);
 

@@ -41,7 +41,7 @@ per = "1m"
 [client_rate_limit]
 calls = 1_000_000
 per = "1m"
-[breaker]
+[circuit_breaker]
 crashes = 0
 `;
 

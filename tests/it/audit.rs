@@ -286,7 +286,7 @@ fn ten_thousand_mixed_calls_are_all_there_and_the_chain_holds() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\nfuel = 10_000_000\n");
     let busy = BusyCores::new();
-    let mut server = StdioServer::start_with_config(&folder, &format!("{CONFIG}[breaker]\ncrashes = 0\n"));
+    let mut server = StdioServer::start_with_config(&folder, &format!("{CONFIG}[circuit_breaker]\ncrashes = 0\n"));
     server.wait_for_tool("echo");
     let mixed = [
         ("echo", json!({"text": "a\n{\"seq\":1}\n"})),

@@ -137,7 +137,8 @@ fn only_the_crashing_plugin_is_disabled_and_a_new_file_enables_it() {
     let folder = Folder::with("bad.wasm", crashing("one"));
     folder.put("good.wasm", TinyComponent::new(&["good"]).build());
     folder.put("hostile.wasm", hostile());
-    let mut server = StdioServer::start_with_config(&folder, "[breaker]\ncrashes = 2\nrest = \"1h\"");
+    let mut server =
+        StdioServer::start_with_config(&folder, "[circuit_breaker]\ncrashes = 2\ndisable_duration = \"1h\"");
     server.wait_for_tool("good");
     server.wait_for_tool("bad");
     for _ in 0..2 {
@@ -165,7 +166,8 @@ fn only_the_crashing_plugin_is_disabled_and_a_new_file_enables_it() {
 #[test]
 fn a_disabled_plugin_is_enabled_again_automatically() {
     let folder = Folder::with("hostile.wasm", hostile());
-    let mut server = StdioServer::start_with_config(&folder, "[breaker]\ncrashes = 1\nrest = \"100ms\"");
+    let mut server =
+        StdioServer::start_with_config(&folder, "[circuit_breaker]\ncrashes = 1\ndisable_duration = \"100ms\"");
     assert_eq!(server.failure("panic", json!({})).0, "trap");
     server.wait_until("the rest ends", |server| server.call("count", json!({})).get("isError").is_none());
 }

@@ -40,25 +40,25 @@ fn an_operator_opens_the_console_calls_a_tool_and_sees_the_call() {
 }
 
 #[test]
-fn a_plugin_at_rest_rejects_calls_and_one_that_is_woken_serves_those_for_whom_it_was_disabled() {
+fn a_disabled_plugin_rejects_calls_and_one_that_is_enabled_serves_those_for_whom_it_was_disabled() {
     let folder = Folder::with("hostile.wasm", hostile());
-    let config = format!("{RATES}[breaker]\ncrashes = 2\nrest = \"1h\"\n");
+    let config = format!("{RATES}[circuit_breaker]\ncrashes = 2\ndisable_duration = \"1h\"\n");
     let site = Site::open(HttpServer::start_with_config(&folder, &config).wait_until_ready());
     let call = |tool: &str| {
         let arguments = if tool == "echo" { json!({"text": "hello"}) } else { json!({}) };
         let params = json!({"name": tool, "arguments": arguments});
         site.server.post_stateless("tools/call", params, &[]).response_message()["result"].clone()
     };
-    let set = |rests: &str| site.post("/plugin", &[("id", "hostile"), ("rests", rests)]).status;
+    let set = |disabled: &str| site.post("/plugin", &[("id", "hostile"), ("disabled", disabled)]).status;
     assert_eq!(result_text(&call("echo")), "hello");
     assert_eq!(set("yes"), 303);
     let (kind, said) = error_kind_and_text(&call("echo"));
     assert_eq!(
-        (kind.as_str(), said.contains("the operator of the server has put it to rest")),
+        (kind.as_str(), said.contains("was disabled by the operator of the server")),
         ("disabled", true),
         "{said}"
     );
-    assert!(site.page("/plugin?id=hostile").contains("resting"));
+    assert!(site.page("/plugin?id=hostile").contains(">disabled</span>"));
     assert_eq!(set("no"), 303);
     assert_eq!(result_text(&call("echo")), "hello");
     for _ in 0..2 {
@@ -70,7 +70,7 @@ fn a_plugin_at_rest_rejects_calls_and_one_that_is_woken_serves_those_for_whom_it
     assert_eq!(set("no"), 303);
     assert_eq!(result_text(&call("echo")), "hello");
     assert!(!site.page("/plugin?id=hostile").contains("Disabled after crashes"));
-    assert_eq!(site.post("/plugin", &[("id", "nobody"), ("rests", "yes")]).status, 404);
+    assert_eq!(site.post("/plugin", &[("id", "nobody"), ("disabled", "yes")]).status, 404);
 }
 
 #[test]

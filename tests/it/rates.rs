@@ -76,7 +76,8 @@ fn over_http_there_are_default_rate_limits() {
 fn a_plugin_that_crashes_repeatedly_is_disabled() {
     let folder = Folder::with("bad.wasm", hostile());
     folder.put("good.wasm", TinyComponent::new(&["good"]).build());
-    let mut server = StdioServer::start_with_config(&folder, "[breaker]\ncrashes = 3\nrest = \"1h\"");
+    let mut server =
+        StdioServer::start_with_config(&folder, "[circuit_breaker]\ncrashes = 3\ndisable_duration = \"1h\"");
     for tool in ["panic", "panic", "count", "fail", "panic", "panic", "exit_with_words", "panic", "panic"] {
         server.call(tool, json!({}));
     }
@@ -110,7 +111,7 @@ fn call_as(server: &HttpServer, caller: &str, tool: &str) -> serde_json::Value {
 #[test]
 fn a_plugin_that_crashes_for_one_caller_serves_the_others() {
     let ([ada, bob], tokens) = two_callers();
-    let config = format!("{tokens}[breaker]\ncrashes = 3\nrest = \"1h\"");
+    let config = format!("{tokens}[circuit_breaker]\ncrashes = 3\ndisable_duration = \"1h\"");
     let server = HttpServer::start_with_config(&Folder::with("bad.wasm", hostile()), &config).wait_until_ready();
     for _ in 0..3 {
         assert_eq!(error_kind_and_text(&call_as(&server, &ada, "panic")).0, "trap");

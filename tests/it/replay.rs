@@ -104,7 +104,7 @@ fn ten_thousand_calls_of_all_kinds_come_out_the_same() {
     const AT_ONCE: u64 = 32;
     let site = Site::start();
     let folder = mixture(&site);
-    let mut server = recording_with(&folder, "[breaker]\ncrashes = 100_000\n");
+    let mut server = recording_with(&folder, "[circuit_breaker]\ncrashes = 100_000\n");
     for tool in ["calculate_sum", "echo", "look", "send", "keep"] {
         server.wait_for_tool(tool);
     }

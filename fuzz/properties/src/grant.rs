@@ -118,7 +118,11 @@ impl Grants {
         assert!(config.clamp_messages().iter().all(|clamp| is_plain_line(clamp)), "{:?}", config.clamp_messages());
         assert!(config.sandbox().is_ok());
         // When a plugin crashes, this duration is added to the clock.
-        assert!(Instant::now().checked_add(config.breaker.rest).is_some(), "{:?}", config.breaker);
+        assert!(
+            Instant::now().checked_add(config.circuit_breaker.disable_duration).is_some(),
+            "{:?}",
+            config.circuit_breaker
+        );
         let rates = [config.client_rate_limit, plugin.terms.rate_limit.map(|rate| rate.limit)];
         let longest = rates.into_iter().flatten().map(|rate| rate.per).max();
         let candidate = PluginCandidate { plugin: Some(Arc::new(plugin)), ..PluginCandidate::default() };

@@ -177,7 +177,7 @@ pub struct RejectedRecord {
 pub struct OperatorRecord {
     /// The operator's name as a caller, as returned by [`truncate_name`].
     pub caller: String,
-    /// The action, such as `rest`.
+    /// The action, such as `disable`.
     pub action: &'static str,
     /// The plugin that the action applies to; `None` if it applies to the whole server.
     #[serde(flatten)]

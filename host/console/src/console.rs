@@ -420,12 +420,12 @@ async fn call_tool(State(inner): SharedConsole, request: extract::Request) -> Re
 /// Suspends or resumes a plugin.
 async fn set_plugin_suspended(State(inner): SharedConsole, request: extract::Request) -> Result<Response, Response> {
     let (session, form) = check_state_change(&inner, request, MAX_SMALL_FORM_BYTES).await?;
-    let (id, rests) = (value_or_empty(&form, "id"), value_or_empty(&form, "rests") == "yes");
-    if !inner.context.operations.set_suspended(&session.viewer, id, rests) {
+    let (id, disabled) = (value_or_empty(&form, "id"), value_or_empty(&form, "disabled") == "yes");
+    if !inner.context.operations.set_suspended(&session.viewer, id, disabled) {
         return Ok(not_found_page(&session, "plugin"));
     }
-    let done = if rests { "rests" } else { "serves" };
-    tracing::info!(viewer = session.viewer.name, plugin = id, "console: the plugin {done}");
+    let done = if disabled { "disabled" } else { "enabled" };
+    tracing::info!(viewer = session.viewer.name, plugin = id, "console: the plugin was {done}");
     Ok(see_other(&format!("{PATH}/plugin?{}", encode_query(&[("id", id), ("done", done)]))))
 }
 
@@ -444,7 +444,7 @@ async fn answer_approval(State(inner): SharedConsole, request: extract::Request)
             tracing::info!(viewer = session.viewer.name, "console: a call that waited was {done}");
             let told = match ended {
                 ApprovalOutcome::Outdated => "outdated",
-                ApprovalOutcome::Suspended => "resting",
+                ApprovalOutcome::Suspended => "plugin-disabled",
                 _ => done,
             };
             Ok(see_other(&format!("{PATH}/approvals?done={told}")))
@@ -482,15 +482,15 @@ fn not_found_page(session: &ConsoleSession, what: &str) -> Response {
 /// URL cannot place text on a page.
 fn action_notice(asked: &FieldValues) -> Option<&'static str> {
     Some(match value_or_empty(asked, "done") {
-        "rests" => "The plugin rests: it rejects all calls until you wake it, or until it is loaded again.",
-        "serves" => "The plugin serves calls again, those of all callers.",
+        "disabled" => "The plugin is disabled: it rejects all calls until you enable it, or until it is loaded again.",
+        "enabled" => "The plugin is enabled: it serves calls again, those of all callers.",
         "approved" => "You have allowed the call. It goes on, and the question is withdrawn from the client.",
         "outdated" => {
             "You have allowed the call, but its plugin or grant has changed since it was asked for. So it fails, and its client \
              can call again. The question is withdrawn from the client."
         }
-        "resting" => {
-            "You have allowed the call, but its plugin rests. So it is rejected. The question is withdrawn from the client."
+        "plugin-disabled" => {
+            "You have allowed the call, but its plugin is disabled. So it is rejected. The question is withdrawn from the client."
         }
         "declined" => "You have declined the call. It has failed, and the question is withdrawn from the client.",
         "cleared" => "The compile cache was cleared. Components are compiled again when they are needed.",

@@ -66,7 +66,7 @@ pub trait ConsoleOperations: Send + Sync + 'static {
     /// Suspends or resumes a plugin for the viewer. A suspended plugin rejects all calls. Resuming
     /// also enables it for callers for which it is disabled. Returns whether a plugin with this id
     /// and with code exists.
-    fn set_suspended(&self, viewer: &ConsoleViewer, plugin: &str, rests: bool) -> bool;
+    fn set_suspended(&self, viewer: &ConsoleViewer, plugin: &str, suspended: bool) -> bool;
 
     /// Removes this server's compiled components from the compile cache, for the viewer.
     ///

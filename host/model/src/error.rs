@@ -26,7 +26,7 @@ pub enum ErrorKind {
     Busy,
     /// A rate limit was exceeded.
     Rate,
-    /// The plugin is disabled for a short time after repeated crashes.
+    /// The plugin is disabled: by the circuit breaker for a short time, or by the operator.
     Disabled,
     /// The plugin reported a failure.
     Failed,

@@ -32,9 +32,9 @@ pub enum RejectionReason {
     ClientRate(RateLimit),
     /// Calls of the tool exceeded its rate limit.
     ToolRate(RateLimit),
-    /// The plugin is disabled for a short time after repeated crashes.
+    /// The circuit breaker has disabled the plugin for a short time after repeated crashes.
     Disabled,
-    /// The operator has suspended the plugin.
+    /// The operator has disabled the plugin.
     Suspended,
     /// The audit log has no capacity for the lines of the call (`audit.when_full`).
     AuditLogFull,
@@ -138,8 +138,8 @@ impl RejectionReason {
                  slow (audit.when_full)."
             ),
             Self::Suspended => format!(
-                "The {noun}'s plugin is disabled: the operator of the server has put it to rest. Do not retry: tell the user \
-                 that only the operator can enable it again."
+                "The {noun}'s plugin was disabled by the operator of the server. Do not retry: tell the user that only the \
+                 operator can enable it again."
             ),
         }
     }

@@ -106,7 +106,7 @@ pub struct Config {
     /// Default: none.
     pub approve: ApprovalSetting,
     /// The conditions under which a repeatedly crashing plugin is disabled, and for how long.
-    pub breaker: BreakerRules,
+    pub circuit_breaker: BreakerRules,
     /// Limits for listing a plugin's tools at load.
     pub describe: Describe,
     /// Limits for compiling a plugin, and the compile cache.
@@ -159,7 +159,7 @@ impl Default for Config {
             client_rate_limit: None,
             rate_limit: None,
             approve: ApprovalSetting::default(),
-            breaker: BreakerRules::default(),
+            circuit_breaker: BreakerRules::default(),
             describe: Describe::default(),
             compile: CompileConfig::default(),
             engine: EngineConfig::default(),
@@ -620,7 +620,7 @@ mod tests {
             file("[server]\nrequest_memory = \"63MiB\""),
             file("[server]\nscratch = \"\""),
             file("[server]\nscrach = \"tmp\""),
-            file("[breaker]\nrest = \"500000years\""),
+            file("[circuit_breaker]\ndisable_duration = \"500000years\""),
             file("[client_rate_limit]\ncalls = 1\nper = \"600years\""),
             file("[audit]\nfodler = \"audit\""),
             file("[audit]\nfiles = 1"),
@@ -653,7 +653,7 @@ mod tests {
         server.request_memory: expected at least 64.0 MiB, 16 times server.request_size, not 63.0 MiB
         server.scratch: expected the path of a folder, not an empty string
         toolbay.toml:2:1: unknown key `scrach`; did you mean `scratch`?
-        toolbay.toml:2:8: breaker.rest: expected a duration of at most 1 day, not "500000years"
+        toolbay.toml:2:20: circuit_breaker.disable_duration: expected a duration of at most 1 day, not "500000years"
         toolbay.toml:3:7: client_rate_limit.per: expected a duration of at most 1 year, not "600years"
         toolbay.toml:2:1: unknown key `fodler`; did you mean `folder`?
         toolbay.toml:2:9: audit.files: expected at least 2, not 1
@@ -662,7 +662,7 @@ mod tests {
         toolbay.toml:2:13: audit.arguments: expected "digest" or "full", not "all"
         TOOLBAY_AUDIT_FODLER: unknown key `fodler`; did you mean `folder`?
         TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?
-        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, approve, breaker, describe, compile, engine, http, http_client, audit, state, tasks, results, metrics, console, record, otel
+        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, approve, circuit_breaker, describe, compile, engine, http, http_client, audit, state, tasks, results, metrics, console, record, otel
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not "a lot"
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not 0
         TOOLBAY_LIMITS_MEMORY: expected a size above 0, such as "64MiB", not "lots"
@@ -705,7 +705,7 @@ mod tests {
             ("compile", "cpu_time", "\"0s\""),
             ("compile", "timeout", "\"0s\""),
             ("compile", "cache_size", "0"),
-            ("breaker", "rest", "\"0s\""),
+            ("circuit_breaker", "disable_duration", "\"0s\""),
             ("audit", "file_size", "0"),
             ("audit", "files", "0"),
             ("audit", "checkpoint", "\"0s\""),
@@ -721,7 +721,7 @@ mod tests {
         }
         let taken = "[limits]\nrandom = 0\nstdio = 0\nlog = 0\n[server]\nqueue = 0\nsuspended_calls = 0\n\
                      queue_timeout = \"0s\"\ngrace_period = \"0s\"\n\
-                     [breaker]\ncrashes = 0\n[compile]\ncache_folder = \"\"";
+                     [circuit_breaker]\ncrashes = 0\n[compile]\ncache_folder = \"\"";
         load(taken, &[], Flags::default()).unwrap();
     }
 

@@ -46,7 +46,7 @@ const WARM_UP: usize = 20;
 /// All stored data is next to the plugin folder, so that it can be inspected.
 const CONFIG: &str = r#"
 log = "warn"
-[breaker]
+[circuit_breaker]
 crashes = 0
 [server]
 # Each guest brings a grant with a folder that no grant names at the start.

@@ -41,7 +41,7 @@ per = "1s"
 [client_rate_limit]
 calls = 1_000_000
 per = "1s"
-[breaker]
+[circuit_breaker]
 crashes = 0
 [http]
 sse = true

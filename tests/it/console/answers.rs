@@ -350,10 +350,10 @@ fn a_yes_for_a_plugin_that_has_changed_or_rests_does_not_say_that_the_call_goes_
     let mut stream = session.request("tools/call", echo("two"));
     let question = stream.next_message().unwrap();
     let id = waiting(&site);
-    assert_eq!(site.post("/plugin", &[("id", "a"), ("rests", "yes")]).status, 303);
+    assert_eq!(site.post("/plugin", &[("id", "a"), ("disabled", "yes")]).status, 303);
     let told = answer(&site, &id, "approve");
-    assert_eq!(told.header("location").unwrap(), "/console/approvals?done=resting");
-    assert!(site.page("/approvals?done=resting").contains("its plugin rests"));
+    assert_eq!(told.header("location").unwrap(), "/console/approvals?done=plugin-disabled");
+    assert!(site.page("/approvals?done=plugin-disabled").contains("its plugin is disabled"));
     let response = rest_of(stream, &question["id"]);
     assert_eq!(error_kind_and_text(&response["result"]).0, "disabled", "{response}");
 }

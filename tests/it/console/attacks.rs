@@ -64,9 +64,9 @@ fn requests_of_others_come_to_nothing() {
     let neighbour = format!("http://127.0.0.1:{}", if port == 1 { 2 } else { port - 1 });
     let localhost = format!("http://localhost:{port}");
     let form = "application/x-www-form-urlencoded";
-    let rest = query(&[("csrf", &site.csrf), ("id", "a"), ("rests", "yes")]);
-    let without = query(&[("id", "a"), ("rests", "yes")]);
-    let guessed = query(&[("csrf", "guessed"), ("id", "a"), ("rests", "yes")]);
+    let rest = query(&[("csrf", &site.csrf), ("id", "a"), ("disabled", "yes")]);
+    let without = query(&[("id", "a"), ("disabled", "yes")]);
+    let guessed = query(&[("csrf", "guessed"), ("id", "a"), ("disabled", "yes")]);
     let huge = format!("{rest}&x={}", "x".repeat(2 << 20));
     let many = (0..500).map(|n| format!("&x{n}=1")).collect::<Vec<_>>().concat();
     let (many, twice) = (format!("{rest}{many}"), format!("{rest}&id=b"));
@@ -193,8 +193,8 @@ fn requests_of_others_come_to_nothing() {
             reveals_nothing(&got.text(), what);
         }
     }
-    assert!(!site.page("/plugin?id=a").contains("resting"), "none of them did anything");
-    assert!(!site.server.log.text().contains("the plugin rests"));
+    assert!(!site.page("/plugin?id=a").contains(">disabled</span>"), "none of them did anything");
+    assert!(!site.server.log.text().contains("the plugin was disabled"));
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn what_plugins_and_clients_say_is_text_on_every_page() {
         .server
         .get(&format!("/console/plugin?{}", query(&[("id", "x\r\nSet-Cookie: a=b")])), &[("Cookie", &site.cookie)]);
     assert_eq!((nothing.status, nothing.header("set-cookie")), (404, None));
-    let split = site.post("/plugin", &[("id", "x\r\nSet-Cookie: a=b"), ("rests", "yes")]);
+    let split = site.post("/plugin", &[("id", "x\r\nSet-Cookie: a=b"), ("disabled", "yes")]);
     assert_eq!((split.status, split.header("set-cookie")), (404, None));
 }
 

@@ -66,21 +66,21 @@ fn the_audit_log_has_what_an_operator_did_and_nothing_that_was_not_done() {
     let stranger = site.server.request("POST", "/console/cache", &[("Cookie", &site.cookie)], b"");
     assert!(stranger.status >= 400, "{}", stranger.status);
     for (path, form, status) in [
-        ("/plugin", vec![("id", "nobody"), ("rests", "yes")], 404),
-        ("/plugin", vec![("id", "a"), ("rests", "yes")], 303),
-        ("/plugin", vec![("id", "a"), ("rests", "no")], 303),
+        ("/plugin", vec![("id", "nobody"), ("disabled", "yes")], 404),
+        ("/plugin", vec![("id", "a"), ("disabled", "yes")], 303),
+        ("/plugin", vec![("id", "a"), ("disabled", "no")], 303),
         ("/cache", Vec::new(), 303),
     ] {
         assert_eq!(site.post(path, &form).status, status, "{path} {form:?}");
     }
     // They are written in this order.
     let page = site.until("/audit", |page| page.contains("action clear-cache"));
-    assert!(page.contains("action rest") && page.contains("action wake"), "{page}");
+    assert!(page.contains("action disable") && page.contains("action enable"), "{page}");
     let outcome = ToolbayCommand::new(&folder).args(["audit", "show", "--json", "--caller", "token:operator"]).run();
     let lines = outcome.raw_stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let did: Vec<Value> = lines.filter(|line| line["event"] == "operator").collect();
-    let [rest, wake, clear] = did.as_slice() else { panic!("{outcome}") };
-    for (line, action) in [(rest, "rest"), (wake, "wake")] {
+    let [disable, enable, clear] = did.as_slice() else { panic!("{outcome}") };
+    for (line, action) in [(disable, "disable"), (enable, "enable")] {
         assert_eq!((&line["action"], &line["plugin"], &line["outcome"]), (&json!(action), &json!("a"), &json!("ok")));
         assert_eq!(line["plugin_sha256"].as_str().map(str::len), Some(64), "{line}");
     }

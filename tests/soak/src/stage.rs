@@ -34,9 +34,9 @@ const CONFIG: &str = r#"
 [compile]
 cache_size = "48MiB"
 
-[breaker]
+[circuit_breaker]
 crashes = 5
-rest = "300ms"
+disable_duration = "300ms"
 "#;
 
 /// Guests that misbehave: the plugin, the guest, and the plugin's grant.

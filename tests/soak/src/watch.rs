@@ -36,7 +36,7 @@ const KINDS: [(&str, &str); 13] = [
     ("stack", "stack"),
     ("output", "output"),
     ("trap", "trap"),
-    ("rest", "disabled"),
+    ("breaker", "disabled"),
     ("args", "invalid-arguments"),
     ("result", "invalid-output"),
     ("failed", "failed"),

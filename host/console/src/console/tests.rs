@@ -390,10 +390,10 @@ async fn nothing_is_shown_without_a_session_and_nothing_done_without_its_token()
     }
     let other = site.enter("secret-ops").await;
     let csrf = hidden(&site.get("/console", &other).await.body, "csrf");
-    let foreign = site.post("/console/plugin", &cookie, &[("csrf", &csrf), ("id", "echo"), ("rests", "yes")]).await;
+    let foreign = site.post("/console/plugin", &cookie, &[("csrf", &csrf), ("id", "echo"), ("disabled", "yes")]).await;
     assert_eq!(foreign.status, 403, "the token of another session");
-    let own = site.post("/console/plugin", &other, &[("csrf", &csrf), ("id", "echo"), ("rests", "yes")]).await;
-    assert_eq!((own.status, own.headers[LOCATION].to_str().unwrap()), (303, "/console/plugin?id=echo&done=rests"));
+    let own = site.post("/console/plugin", &other, &[("csrf", &csrf), ("id", "echo"), ("disabled", "yes")]).await;
+    assert_eq!((own.status, own.headers[LOCATION].to_str().unwrap()), (303, "/console/plugin?id=echo&done=disabled"));
     let cleared = site.post("/console/cache", &other, &[("csrf", &csrf)]).await;
     assert_eq!(cleared.headers[LOCATION], "/console?done=cleared");
     let left = site.post("/console/logout", &other, &[("csrf", &csrf)]).await;

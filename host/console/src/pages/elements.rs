@@ -37,7 +37,7 @@ pub(super) fn plugin_status_badge(status: PluginStatus) -> Markup {
         PluginStatus::Ready => ("ready", "good"),
         PluginStatus::Stale => ("stale", "bad"),
         PluginStatus::Refused => ("refused", "bad"),
-        PluginStatus::Suspended => ("resting", "mild"),
+        PluginStatus::Suspended => ("disabled", "mild"),
     };
     html! { span.badge.(kind) { (word) } }
 }

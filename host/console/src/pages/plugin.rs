@@ -93,32 +93,32 @@ fn heading(status: PluginStatus) -> &'static str {
 
 /// Renders the buttons that suspend and resume the plugin.
 fn suspension_buttons(session: &ConsoleSession, detail: &PluginDetail) -> Markup {
-    let rests = detail.row.status == PluginStatus::Suspended;
+    let suspended = detail.row.status == PluginStatus::Suspended;
     let disabled = detail.disabled.len();
     html! {
-        section aria-labelledby="rest" {
-            h2 #rest { "Rest and wake" }
+        section aria-labelledby="enable" {
+            h2 #enable { "Disable or enable" }
             div.actions {
-                @if !rests {
+                @if !suspended {
                     form method="post" action={ (PATH) "/plugin" } {
                         (csrf_input(session))
                         input type="hidden" name="id" value=(detail.row.id);
-                        input type="hidden" name="rests" value="yes";
-                        button.quiet type="submit" { "Put it to rest" }
+                        input type="hidden" name="disabled" value="yes";
+                        button.quiet type="submit" { "Disable" }
                     }
                 }
-                @if rests || disabled > 0 {
+                @if suspended || disabled > 0 {
                     form method="post" action={ (PATH) "/plugin" } {
                         (csrf_input(session))
                         input type="hidden" name="id" value=(detail.row.id);
-                        input type="hidden" name="rests" value="no";
-                        button type="submit" { "Wake it" @if disabled > 0 { " for " (format_count(disabled, "caller")) } }
+                        input type="hidden" name="disabled" value="no";
+                        button type="submit" { "Enable" @if disabled > 0 { " for " (format_count(disabled, "caller")) } }
                     }
                 }
             }
             p.hint {
-                @if rests { "It rejects all calls. It serves them again when you wake it, or when it is loaded again." }
-                @else { "A plugin at rest stays listed and rejects all calls, until you wake it or it is loaded again. Running calls go on." }
+                @if suspended { "It rejects all calls. It serves them again when you enable it, or when it is loaded again." }
+                @else { "A disabled plugin stays listed and rejects all calls, until you enable it or it is loaded again. Running calls go on." }
             }
         }
     }

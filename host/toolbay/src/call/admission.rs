@@ -236,13 +236,13 @@ impl CallAdmission {
         (kind, name): (TargetKind, &str),
         memory: ByteSize,
     ) -> Result<CallPermit, CallRejection> {
-        if activity.rest.is_suspended() {
+        if activity.suspension.is_suspended() {
             // The end of the suspension is unknown.
             return Err(CallRejection { reason: RejectionReason::Suspended, retry_after: None });
         }
         let disabled =
             |retry_after| CallRejection { reason: RejectionReason::Disabled, retry_after: Some(retry_after) };
-        record.breaker.check(activity.rest.resume_count()).map_err(disabled)?;
+        record.breaker.check(activity.suspension.resume_count()).map_err(disabled)?;
         if let Some(rates) = activity.rates.as_ref().or(record.rates.as_ref()) {
             let rejected = |retry_after| CallRejection {
                 reason: RejectionReason::ToolRate(rates.limit()),

@@ -20,7 +20,7 @@ pub(crate) struct PluginActivity {
     /// The usage of its most recent calls.
     pub(crate) usage: RecentUsage,
     /// The suspension, which controls whether it serves calls.
-    pub(crate) rest: PluginSuspension,
+    pub(crate) suspension: PluginSuspension,
     /// Records whether its calls are short.
     pub(crate) pace: LatencyClass,
     /// Metrics of its tools.
@@ -35,7 +35,7 @@ impl PluginActivity {
             places,
             rates: terms.rate_limit.filter(|rate| rate.shared).and_then(|rate| ToolRates::new(rate.limit)),
             usage: RecentUsage::default(),
-            rest: PluginSuspension::default(),
+            suspension: PluginSuspension::default(),
             pace: LatencyClass::default(),
             meters: PluginMeters::new(plugin),
         }

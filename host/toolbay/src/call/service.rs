@@ -180,7 +180,7 @@ impl CallService {
             tally: Arc::new(CallCounters::new(metrics.clone())),
             metrics,
             state: config.database(),
-            breaker: config.breaker,
+            breaker: config.circuit_breaker,
             arguments: config.server.arguments,
             learner: learner.map(Arc::new),
             audited,
@@ -612,7 +612,11 @@ impl CallService {
         let snapshot = self.catalog().snapshot();
         match snapshot.tools.get(tool).map(|offer| &offer.plugin) {
             Some(now) if now.id == plugin && asked.is_none_or(|asked| asked == edition_digest(now)) => {
-                if self.activity(now).rest.is_suspended() { ApprovalOutcome::Suspended } else { ApprovalOutcome::Done }
+                if self.activity(now).suspension.is_suspended() {
+                    ApprovalOutcome::Suspended
+                } else {
+                    ApprovalOutcome::Done
+                }
             }
             _ => ApprovalOutcome::Outdated,
         }
@@ -694,13 +698,13 @@ impl CallService {
         caller: &str,
     ) {
         if record.breaker.record_outcome(crashed, self.inner.breaker) {
-            let BreakerRules { crashes, rest } = self.inner.breaker;
-            activity.rest.record_disabled(caller, rest);
-            let rest = format_duration(rest);
+            let BreakerRules { crashes, disable_duration } = self.inner.breaker;
+            activity.suspension.record_disabled(caller, disable_duration);
+            let duration = format_duration(disable_duration);
             tracing::warn!(
                 plugin,
                 caller,
-                "disabled for {rest} after {crashes} crashes in a row in the calls of this caller (breaker)"
+                "disabled for {duration} after {crashes} crashes in a row in the calls of this caller (circuit_breaker)"
             );
         }
     }

@@ -28,7 +28,7 @@ const TABLES: &[(&str, &str, &str)] = &[
 
 /// Tables whose keys are defined elsewhere, with the keys that decide what is allowed.
 const OTHERS: &[(&str, &[&str])] = &[
-    ("breaker", &["crashes", "rest"]),
+    ("circuit_breaker", &["crashes", "disable_duration"]),
     ("limits", &["fuel", "timeout", "memory", "concurrency", "http_requests"]),
     ("ceilings", &["fuel", "timeout", "memory", "concurrency", "http_requests"]),
     ("rate_limit", &["calls", "per", "shared"]),

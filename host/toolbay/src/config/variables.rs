@@ -22,7 +22,7 @@ const TABLE_NAMES: [&str; 17] = [
     "describe",
     "compile",
     "engine",
-    "breaker",
+    "circuit_breaker",
     "http_client",
     "http",
     "state",

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use toolbay_model::setting::{any, positive};
 
-/// Rules for disabling a plugin after repeated crashes (`[breaker]`).
+/// Rules for disabling a plugin after repeated crashes (`[circuit_breaker]`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BreakerRules {
@@ -16,12 +16,12 @@ pub struct BreakerRules {
     pub crashes: u32,
     /// Duration for which it is disabled, above 0. Default: 30 s.
     #[serde(deserialize_with = "positive")]
-    pub rest: Duration,
+    pub disable_duration: Duration,
 }
 
 impl Default for BreakerRules {
     fn default() -> Self {
-        Self { crashes: 10, rest: Duration::from_secs(30) }
+        Self { crashes: 10, disable_duration: Duration::from_secs(30) }
     }
 }
 
@@ -36,24 +36,24 @@ struct CrashStreak {
     /// Crashes since the last call that did not crash.
     crashes: u32,
     until: Option<Instant>,
-    /// Number of times that the operator had woken the plugin at the last check.
-    woken: u64,
+    /// Number of times that the operator had enabled the plugin at the last check.
+    enabled: u64,
 }
 
 impl CircuitBreaker {
-    /// Checks whether calls are allowed now. `woken` is the number of times that the operator has
-    /// woken the plugin. Crashes before the last time do not count.
+    /// Checks whether calls are allowed now. `enabled` is the number of times that the operator has
+    /// enabled the plugin. Crashes before the last time do not count.
     ///
     /// # Errors
     ///
     /// The plugin is disabled. The value is the remaining time.
-    pub(crate) fn check(&self, woken: u64) -> Result<(), Duration> {
+    pub(crate) fn check(&self, enabled: u64) -> Result<(), Duration> {
         self.with_streak(|state| {
-            if state.woken != woken {
-                *state = CrashStreak { woken, ..CrashStreak::default() };
+            if state.enabled != enabled {
+                *state = CrashStreak { enabled, ..CrashStreak::default() };
             }
             match state.until.map(|until| until.saturating_duration_since(Instant::now())) {
-                Some(rest) if !rest.is_zero() => Err(rest),
+                Some(left) if !left.is_zero() => Err(left),
                 _ => Ok(()),
             }
         })
@@ -65,13 +65,13 @@ impl CircuitBreaker {
     pub(crate) fn record_outcome(&self, crashed: bool, rules: BreakerRules) -> bool {
         self.with_streak(|state| {
             if !crashed {
-                *state = CrashStreak { woken: state.woken, ..CrashStreak::default() };
+                *state = CrashStreak { enabled: state.enabled, ..CrashStreak::default() };
                 return false;
             }
             state.crashes = state.crashes.saturating_add(1);
             let disabled = rules.crashes > 0 && state.crashes >= rules.crashes;
             if disabled {
-                state.until = Some(Instant::now() + rules.rest);
+                state.until = Some(Instant::now() + rules.disable_duration);
             }
             disabled
         })
@@ -86,7 +86,7 @@ impl CircuitBreaker {
 mod tests {
     use super::*;
 
-    const RULES: BreakerRules = BreakerRules { crashes: 3, rest: Duration::from_mins(1) };
+    const RULES: BreakerRules = BreakerRules { crashes: 3, disable_duration: Duration::from_mins(1) };
 
     #[test]
     fn only_consecutive_crashes_disable_a_plugin() {
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn once_enabled_again_one_crash_disables_and_one_success_resets() {
         let breaker = CircuitBreaker::default();
-        let short = BreakerRules { rest: Duration::ZERO, ..RULES };
+        let short = BreakerRules { disable_duration: Duration::ZERO, ..RULES };
         for _ in 0..3 {
             breaker.record_outcome(true, short);
         }
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wakes_it_makes_it_forget_its_crashes() {
+    fn who_enables_it_makes_it_forget_its_crashes() {
         let breaker = CircuitBreaker::default();
         assert_eq!([true; 3].map(|crashed| breaker.record_outcome(crashed, RULES)), [false, false, true]);
         breaker.check(0).unwrap_err();

@@ -13,9 +13,9 @@ const MAX_DISABLED_CALLERS: usize = 100;
 /// Suspension state of one loaded version of a plugin.
 #[derive(Debug, Default)]
 pub(crate) struct PluginSuspension {
-    rests: AtomicBool,
+    suspended: AtomicBool,
     /// Number of times that it was resumed.
-    woken: AtomicU64,
+    resumed: AtomicU64,
     /// Callers for which it was disabled since it was last resumed, and the end of that.
     disabled: Mutex<VecDeque<(String, Instant)>>,
 }
@@ -23,31 +23,31 @@ pub(crate) struct PluginSuspension {
 impl PluginSuspension {
     /// Returns whether the plugin rejects all calls.
     pub(crate) fn is_suspended(&self) -> bool {
-        self.rests.load(Ordering::Relaxed)
+        self.suspended.load(Ordering::Relaxed)
     }
 
     /// Returns how often the plugin was resumed. Crashes before the last time do not count.
     pub(crate) fn resume_count(&self) -> u64 {
-        self.woken.load(Ordering::Relaxed)
+        self.resumed.load(Ordering::Relaxed)
     }
 
     /// Suspends the plugin, or resumes it for all callers.
-    pub(crate) fn set_suspended(&self, rests: bool) {
-        self.rests.store(rests, Ordering::Relaxed);
-        if !rests {
-            self.woken.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn set_suspended(&self, suspended: bool) {
+        self.suspended.store(suspended, Ordering::Relaxed);
+        if !suspended {
+            self.resumed.fetch_add(1, Ordering::Relaxed);
             self.lock_callers().clear();
         }
     }
 
     /// Records that the plugin is disabled for a caller.
-    pub(crate) fn record_disabled(&self, caller: &str, rest: Duration) {
+    pub(crate) fn record_disabled(&self, caller: &str, duration: Duration) {
         let mut callers = self.lock_callers();
         callers.retain(|(known, _)| known != caller);
         if callers.len() >= MAX_DISABLED_CALLERS {
             callers.pop_front();
         }
-        callers.push_back((caller.to_owned(), Instant::now() + rest));
+        callers.push_back((caller.to_owned(), Instant::now() + duration));
     }
 
     /// Returns the callers for which the plugin is disabled, and the remaining times.
@@ -71,19 +71,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whom_it_is_disabled_for_is_known_until_it_is_woken_or_time_passes() {
-        let rest = PluginSuspension::default();
-        rest.record_disabled("ada", Duration::ZERO);
-        rest.record_disabled("bob", Duration::from_mins(1));
-        rest.record_disabled("bob", Duration::from_mins(1));
-        assert_eq!(rest.disabled_callers().into_iter().map(|(caller, _)| caller).collect::<Vec<_>>(), ["bob"]);
-        rest.set_suspended(true);
-        assert!(rest.is_suspended() && rest.resume_count() == 0 && rest.disabled_callers().len() == 1);
-        rest.set_suspended(false);
-        assert!(!rest.is_suspended() && rest.resume_count() == 1 && rest.disabled_callers().is_empty());
+    fn whom_it_is_disabled_for_is_known_until_it_is_enabled_or_time_passes() {
+        let suspension = PluginSuspension::default();
+        suspension.record_disabled("ada", Duration::ZERO);
+        suspension.record_disabled("bob", Duration::from_mins(1));
+        suspension.record_disabled("bob", Duration::from_mins(1));
+        assert_eq!(suspension.disabled_callers().into_iter().map(|(caller, _)| caller).collect::<Vec<_>>(), ["bob"]);
+        suspension.set_suspended(true);
+        assert!(
+            suspension.is_suspended() && suspension.resume_count() == 0 && suspension.disabled_callers().len() == 1
+        );
+        suspension.set_suspended(false);
+        assert!(
+            !suspension.is_suspended() && suspension.resume_count() == 1 && suspension.disabled_callers().is_empty()
+        );
         for number in 0..1_000 {
-            rest.record_disabled(&number.to_string(), Duration::from_mins(1));
+            suspension.record_disabled(&number.to_string(), Duration::from_mins(1));
         }
-        assert_eq!(rest.disabled_callers().len(), MAX_DISABLED_CALLERS);
+        assert_eq!(suspension.disabled_callers().len(), MAX_DISABLED_CALLERS);
     }
 }

@@ -173,7 +173,9 @@ impl ConsoleOperations for ConsoleBackend {
                 offered("Resources", &report.resources),
                 offered("Resource templates", &report.templates),
             ],
-            disabled: code.map(|plugin| self.service.activity(plugin).rest.disabled_callers()).unwrap_or_default(),
+            disabled: code
+                .map(|plugin| self.service.activity(plugin).suspension.disabled_callers())
+                .unwrap_or_default(),
             can_suspend: code.is_some(),
         })
     }
@@ -261,13 +263,14 @@ impl ConsoleOperations for ConsoleBackend {
         })
     }
 
-    fn set_suspended(&self, viewer: &ConsoleViewer, plugin: &str, rests: bool) -> bool {
+    fn set_suspended(&self, viewer: &ConsoleViewer, plugin: &str, suspended: bool) -> bool {
         let snapshot = self.service.catalog().snapshot();
         let code = plugins_by_id(&snapshot).get(plugin).copied().filter(|plugin| plugin.component.code.is_some());
         if let Some(plugin) = code {
-            self.service.activity(plugin).rest.set_suspended(rests);
+            self.service.activity(plugin).suspension.set_suspended(suspended);
             if let Some(audited) = self.service.audited() {
-                audited.record_operator_action(&viewer.name, if rests { "rest" } else { "wake" }, Some(plugin), true);
+                let action = if suspended { "disable" } else { "enable" };
+                audited.record_operator_action(&viewer.name, action, Some(plugin), true);
             }
         }
         code.is_some()
@@ -318,12 +321,12 @@ impl ConsoleBackend {
 
     /// Returns the row of a plugin in the list. `plugin` is `None` if nothing of it is in service.
     fn plugin_row(&self, id: &str, report: &PluginReport, plugin: Option<&Arc<Plugin>>) -> PluginRow {
-        let rests = plugin.is_some_and(|plugin| self.service.activity(plugin).rest.is_suspended());
+        let suspended = plugin.is_some_and(|plugin| self.service.activity(plugin).suspension.is_suspended());
         PluginRow {
             id: id.to_owned(),
             status: match report.status {
                 PluginFileStatus::Loading => PluginStatus::Loading,
-                PluginFileStatus::Ready | PluginFileStatus::Stale if rests => PluginStatus::Suspended,
+                PluginFileStatus::Ready | PluginFileStatus::Stale if suspended => PluginStatus::Suspended,
                 PluginFileStatus::Ready => PluginStatus::Ready,
                 PluginFileStatus::Stale => PluginStatus::Stale,
                 PluginFileStatus::Refused => PluginStatus::Refused,
