@@ -16,7 +16,7 @@ def add_guests(newcomer: Path, folder: Path) -> None:
     One never ends: it has a grant of one call at a time, for as long as that takes. A person must allow each call of a tool
     of the other one.
     """
-    folder.joinpath("conformance.toml").write_text('[tools.test_simple_text]\napprove = "always"\n')
+    folder.joinpath("conformance.toml").write_text('[tools.test_simple_text]\nrequire_approval = "always"\n')
     folder.joinpath("hostile.toml").write_text('[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = "10m"\n')
     for guest in ["conformance.wasm", "hostile.wasm"]:
         shutil.copy(newcomer.with_name(guest), folder)

@@ -399,7 +399,7 @@ environment = ["LANG"]
 [limits]
 timeout = "5s"
 [tools.calculate_total]
-approve = "always"
+require_approval = "always"
 `,
   'text.wasm': { from: join(plugins, 'text.wasm') },
   'time.wasm': { from: join(plugins, 'time.wasm') },

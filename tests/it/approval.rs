@@ -1,4 +1,5 @@
-//! A person's yes before a call (`approve`): who is asked in every revision, what a yes counts for, and what attackers try.
+//! A person's yes before a call (`require_approval`): who is asked in every revision, what a yes counts for, and what
+//! attackers try.
 
 mod attacks;
 mod operator;
@@ -10,7 +11,7 @@ use toolbay_testkit::message;
 use crate::support::{Folder, HttpServer, HttpSession, MODERN, StdioServer, asker, error_kind_and_text};
 
 /// The key of the host's question.
-const KEY: &str = "dev.toolbay/approve";
+const KEY: &str = "dev.toolbay/approval";
 
 /// State, with which the plugin counts how often it was entered.
 const CONFIG: &str = "[state]\nfolder = \"kept\"\n";
@@ -152,7 +153,7 @@ fn judge(response: &Value, refused: Option<&str>, made: &mut u32) {
 
 #[test]
 fn in_every_revision_with_forms_a_person_is_asked_before_the_plugin_is_entered() {
-    let folder = folder("approve = \"always\"");
+    let folder = folder("require_approval = \"always\"");
     let mut made = 0;
     for revision in ["2025-06-18", "2025-11-25"] {
         let mut server = session(&folder, revision, &json!({"elicitation": {}}));
@@ -201,11 +202,12 @@ fn in_every_revision_with_forms_a_person_is_asked_before_the_plugin_is_entered()
 
 #[test]
 fn a_client_that_cannot_ask_is_refused_with_what_helps_and_the_plugin_is_not_entered() {
-    let folder = folder("[tools.ask]\napprove = \"always\"");
+    let folder = folder("[tools.ask]\nrequire_approval = \"always\"");
     let refused = |result: &Value| {
         let (kind, text) = error_kind_and_text(result);
         assert_eq!(kind, "not-approved", "{result}");
-        for words in ["cannot ask its user", "Do not retry", "elicitation", "tools.ask.approve in asker.toml"] {
+        for words in ["cannot ask its user", "Do not retry", "elicitation", "tools.ask.require_approval in asker.toml"]
+        {
             assert!(text.contains(words), "{words}: {text}");
         }
     };
@@ -236,7 +238,7 @@ fn a_client_that_cannot_ask_is_refused_with_what_helps_and_the_plugin_is_not_ent
 
 #[test]
 fn nobody_is_bothered_with_arguments_that_are_wrong() {
-    let folder = folder("approve = \"always\"");
+    let folder = folder("require_approval = \"always\"");
     let mut server = session(&folder, "2025-11-25", &forms());
     for wrong in [json!({}), json!({"steps": 7}), json!({"steps": [], "more": 1})] {
         let (response, asked) =
@@ -253,7 +255,7 @@ fn nobody_is_bothered_with_arguments_that_are_wrong() {
 
 #[test]
 fn nothing_is_held_while_a_person_thinks_and_resources_and_prompts_are_not_asked_about() {
-    let folder = folder("approve = \"always\"\n[limits]\nconcurrency = 1");
+    let folder = folder("require_approval = \"always\"\n[limits]\nconcurrency = 1");
     let mut server = session(&folder, "2025-11-25", &forms());
     let ids: Vec<u64> = (0..20).map(|_| server.request("tools/call", count())).collect();
     let questions: Vec<Value> = ids
@@ -279,7 +281,7 @@ fn nothing_is_held_while_a_person_thinks_and_resources_and_prompts_are_not_asked
 
 #[test]
 fn a_person_who_does_not_answer_in_time_has_not_said_yes() {
-    let folder = folder("approve = \"always\"\n[limits]\nask_timeout = \"1s\"");
+    let folder = folder("require_approval = \"always\"\n[limits]\nask_timeout = \"1s\"");
     let mut server = session(&folder, "2025-11-25", &forms());
     let id = server.request("tools/call", count());
     let question = server.wait_for("the question", |message| message["method"] == "elicitation/create");
@@ -293,13 +295,13 @@ fn a_person_who_does_not_answer_in_time_has_not_said_yes() {
 
 #[test]
 fn later_questions_of_the_plugin_do_not_ask_again_whether_the_call_is_allowed() {
-    let folder = folder("approve = \"always\"");
+    let folder = folder("require_approval = \"always\"");
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
     // It may choose the name of the host's field, but not of the host's question.
     let form =
         |key: &str| json!({"key": key, "kind": "form", "params": {"message": "Who?", "requestedSchema": schema}});
     let call = steps(
-        json!([{"count": "n"}, {"ask": [form("approve")]}, {"ask": [form("dev.toolbay-approve")]}, {"count": "n"}]),
+        json!([{"count": "n"}, {"ask": [form("approve")]}, {"ask": [form("dev.toolbay-approval")]}, {"count": "n"}]),
     );
     let ada = json!({"action": "accept", "content": {"name": "Ada"}});
     let expected = ["1".to_owned(), ada.to_string(), ada.to_string(), "2".to_owned()];
@@ -312,7 +314,7 @@ fn later_questions_of_the_plugin_do_not_ask_again_whether_the_call_is_allowed() 
     let server = over_http(&folder, "");
     let asked = stateless(&server, &call, &forms(), &[]);
     let mut response = stateless(&server, &answered(&call, &asked["result"], Some(yes())), &forms(), &[]);
-    for key in ["approve", "dev.toolbay-approve"] {
+    for key in ["approve", "dev.toolbay-approval"] {
         let asked = response["result"]["inputRequests"].as_object().unwrap();
         assert_eq!(asked.keys().collect::<Vec<_>>(), [key]);
         let mut params = call.clone();

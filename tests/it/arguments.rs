@@ -197,7 +197,7 @@ fn what_is_recorded_is_what_the_plugin_gets() {
 #[test]
 fn a_person_is_asked_about_what_the_plugin_gets() {
     let folder = Folder::with("echo.wasm", echo());
-    folder.put("echo.toml", "approve = \"always\"\narguments = \"lenient\"");
+    folder.put("echo.toml", "require_approval = \"always\"\narguments = \"lenient\"");
     let mut server = StdioServer::spawn(&folder);
     let client = json!({"name": "test", "version": "1"});
     let capabilities = json!({"elicitation": {}});

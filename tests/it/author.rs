@@ -55,12 +55,12 @@ fn dev_builds_copies_and_calls() {
 fn dev_asks_the_author_on_a_terminal_before_a_call_that_a_person_must_allow() {
     let folder = Folder::new();
     let at = project(&folder, "");
-    folder.put("mine.toml", "prefix = \"acme\"\napprove = \"always\"");
+    folder.put("mine.toml", "prefix = \"acme\"\nrequire_approval = \"always\"");
     // What is piped into it is no person.
     let nobody = ToolbayCommand::new(&folder).args(["dev", &at, "--once"]).run_with("y\n");
     assert!(nobody.code == 1 && !nobody.stdout.contains("first"), "{nobody}");
-    let why = "toolbay: the grant of \"mine\" wants a person to allow calls of \"acme_hello\" (approve): run `toolbay dev` on \
-               a terminal, or try the tool with `toolbay call --yes`\n";
+    let why = "toolbay: the grant of \"mine\" wants a person to allow calls of \"acme_hello\" (require_approval): run \
+               `toolbay dev` on a terminal, or try the tool with `toolbay call --yes`\n";
     assert_eq!(nobody.stderr, why);
     let on_a_terminal = |typed: &str| {
         let script = "exec script --quiet --return --command \"$*\" /dev/null";

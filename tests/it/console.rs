@@ -94,7 +94,7 @@ fn the_compile_cache_is_cleared_and_calls_go_on() {
 #[test]
 fn a_call_that_a_person_must_allow_is_made_when_the_viewer_says_so() {
     let folder = folder();
-    folder.put("a.toml", "approve = \"always\"\n");
+    folder.put("a.toml", "require_approval = \"always\"\n");
     let site = Site::open(HttpServer::start_with_config(&folder, RATES).wait_until_ready());
     let schema = hidden(&site.page("/tool?name=echo"), "schema");
     let form = [("tool", "echo"), ("schema", schema.as_str()), ("raw", "yes"), ("json", "{}")];

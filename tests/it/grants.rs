@@ -51,7 +51,7 @@ fn a_grant_for_a_tool_that_does_not_exist_is_refused_with_the_nearest_name() {
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "read_file"]);
     // The mistake does not show the tool that the grant before it hides.
-    folder.put("text.toml", "[tools.slugifi]\napprove = \"always\"");
+    folder.put("text.toml", "[tools.slugifi]\nrequire_approval = \"always\"");
     let why = "text.toml: tools.slugifi: the plugin has no tool with this name; did you mean \"slugify\"?";
     let line = server.log.wait_for("refused");
     assert!(line.contains(why), "{line}");

@@ -51,7 +51,7 @@ const TABLES: &[Table] = &[
         keys: &[
             ("prefix", PREFIX, PREFIX),
             ("separator", SEPARATOR, SEPARATOR),
-            ("approve", APPROVE, APPROVE),
+            ("require_approval", APPROVE, APPROVE),
             ("arguments", LENIENT, STRICT),
             (
                 "offer",

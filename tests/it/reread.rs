@@ -67,7 +67,7 @@ fn tokens_come_and_go_and_what_one_opened_ends_with_it() {
 /// A folder with a tool that a person must allow.
 fn guarded() -> Folder {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a", "b"]).with_echo().build());
-    folder.put("tiny.toml", "[tools.b]\napprove = \"always\"\n");
+    folder.put("tiny.toml", "[tools.b]\nrequire_approval = \"always\"\n");
     folder
 }
 
@@ -135,7 +135,8 @@ fn a_call_that_waits_ends_with_its_token() {
 #[test]
 fn a_file_that_is_gone_or_no_file_changes_nothing() {
     let ((ada, adas), folder) = (token("ada", ""), guarded());
-    let server = HttpServer::start_with_config(&folder, &format!("approve = \"always\"\n{adas}")).wait_until_ready();
+    let server =
+        HttpServer::start_with_config(&folder, &format!("require_approval = \"always\"\n{adas}")).wait_until_ready();
     let file = folder.sibling_path("toolbay.toml");
     let aside = folder.sibling_path("aside.toml");
     let call = || {
@@ -334,9 +335,14 @@ fn names_for_others_need_tokens_or_a_word_that_nobody_needs_one() {
 #[test]
 fn the_log_names_what_a_configuration_no_longer_sets() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).build());
-    let server =
-        StdioServer::start_with_config(&folder, "approve = \"never\"\n[limits]\nfuel = 7_000_000\ntimeout = \"9s\"\n");
+    let server = StdioServer::start_with_config(
+        &folder,
+        "require_approval = \"never\"\n[limits]\nfuel = 7_000_000\ntimeout = \"9s\"\n",
+    );
     change(&folder, server.pid(), "[limits]\ntimeout = \"9s\"\n");
     let line = server.log.wait_for("no longer sets");
-    assert!(line.contains("toolbay.toml no longer sets approve, limits.fuel, so the defaults apply"), "{line}");
+    assert!(
+        line.contains("toolbay.toml no longer sets limits.fuel, require_approval, so the defaults apply"),
+        "{line}"
+    );
 }

@@ -1,4 +1,4 @@
-//! The operator's `approve` setting: which calls of a tool a person must allow first.
+//! The operator's `require_approval` setting: which calls of a tool a person must allow first.
 
 use std::collections::BTreeMap;
 use std::fmt;

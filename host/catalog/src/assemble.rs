@@ -62,7 +62,7 @@ pub fn assemble(entries: &BTreeMap<String, PluginCandidate>, complete: bool) -> 
             about: entry.plugin.as_ref().and_then(|plugin| plugin.component.about.clone()),
             problems: entry.problem.iter().cloned().collect(),
             tools: Vec::new(),
-            asks: BTreeMap::new(),
+            require_approval: BTreeMap::new(),
             prompts: Vec::new(),
             resources: Vec::new(),
             skills: Vec::new(),
@@ -142,7 +142,7 @@ fn add_tools(tools: &mut BTreeMap<String, Arc<ToolOffer>>, plugin: &Arc<Plugin>,
             report.tools.push(name.clone());
             let tool = Arc::clone(tool);
             let offer = ToolOffer { tool, definition: Arc::clone(definition), plugin: Arc::clone(plugin) };
-            report.asks.extend(offer.approval_policy().map(|asks| (name.clone(), asks)));
+            report.require_approval.extend(offer.approval_policy().map(|policy| (name.clone(), policy)));
             tools.insert(name, Arc::new(offer));
         }
     }

@@ -17,7 +17,7 @@ const COMPLETE: &str = r#"
 prefix = "acme"
 separator = "."
 arguments = "lenient"
-approve = "first"
+require_approval = "first"
 offer = ["erase", "look", "read_*"]
 component = "sha256:0707070707070707070707070707070707070707070707070707070707070707"
 [limits]
@@ -71,7 +71,7 @@ command = ["pass", "show"]
 [secrets.own]
 source = { folder = "own", by = "caller" }
 [tools.erase]
-approve = "always"
+require_approval = "always"
 title = "Erase"
 description = "Erases."
 task_support = "forbidden"
@@ -141,7 +141,7 @@ fn rules() -> LoadPolicy {
         ceiling: Limits::CEILING,
         describe_limits: Limits::DEFAULT,
         rate_limit: None,
-        approve: ApprovalSetting::Never,
+        require_approval: ApprovalSetting::Never,
         max_component_size: ByteSize::mib(1),
         guarded_paths: Vec::new(),
         description_limits: SMALL,
@@ -193,7 +193,7 @@ fn assert_within(one: &Grant, other: &Grant, context: &str) {
         let tool = |grant: &Grant| grant.tools.get(name).unwrap_or(&unset).clone();
         let is_shown = |grant: &Grant| !tool(grant).hidden && grant.offers(name);
         assert!(is_shown(other) || !is_shown(one), "{context}: {name} is shown");
-        let [here, there] = [one, other].map(|grant| grant.approvals(rules.approve).setting_for(name));
+        let [here, there] = [one, other].map(|grant| grant.approvals(rules.require_approval).setting_for(name));
         assert!(asks_as_often(here, there), "{context}: {name} {here:?} {there:?}");
         let own = |grant: &Grant| limits(grant).with(&tool(grant).limits.to_patch(), &rules.ceiling).0;
         for (here, there) in own(one).amounts().zip(own(other).amounts()) {
@@ -277,7 +277,7 @@ fn a_misspelt_name_or_value_of_any_key_is_refused() {
 fn a_grant_that_ends_early_gives_nothing_and_lifts_nothing() {
     let whole = parse(COMPLETE).unwrap();
     let [none, few] =
-        ["", "approve = \"always\"\n[permissions]\nenvironment = [\"LANG\"]\n[tools.erase]\nhidden = true"]
+        ["", "require_approval = \"always\"\n[permissions]\nenvironment = [\"LANG\"]\n[tools.erase]\nhidden = true"]
             .map(|text| parse(text).unwrap());
     let mut valid = 0;
     for cut in 0..=COMPLETE.len() {

@@ -45,7 +45,7 @@ pub struct Grant {
     pub separator: NameSeparator,
     /// Calls that a person must allow first, of the tools without their own setting. `None` uses
     /// the server's.
-    pub approve: Option<ApprovalSetting>,
+    pub require_approval: Option<ApprovalSetting>,
     /// Strictness of the argument checks of its tools. `None` uses the setting of the caller's
     /// token or of the server.
     pub arguments: Option<ArgumentCheck>,
@@ -83,7 +83,7 @@ pub struct ToolGrant {
     /// The limits that differ for this tool.
     pub limits: ToolLimits,
     /// Calls of this tool that a person must allow first. `None` uses the grant's setting.
-    pub approve: Option<ApprovalSetting>,
+    pub require_approval: Option<ApprovalSetting>,
     /// See [`ToolOverride::hidden`].
     pub hidden: bool,
     /// See [`ToolOverride::title`].
@@ -232,8 +232,11 @@ impl Grant {
 
     /// Returns which calls a person must allow first. `server` is the server's configuration.
     pub fn approvals(&self, server: ApprovalSetting) -> ToolApprovals {
-        let own = |(name, tool): (&String, &ToolGrant)| Some((name.clone(), tool.approve?));
-        ToolApprovals { default: self.approve.unwrap_or(server), tools: self.tools.iter().filter_map(own).collect() }
+        let own = |(name, tool): (&String, &ToolGrant)| Some((name.clone(), tool.require_approval?));
+        ToolApprovals {
+            default: self.require_approval.unwrap_or(server),
+            tools: self.tools.iter().filter_map(own).collect(),
+        }
     }
 
     /// Returns the secrets, without their values.
@@ -364,7 +367,7 @@ mod tests {
         let grant = parse(
             r#"
             prefix = "acme"
-            approve = "destructive"
+            require_approval = "destructive"
             [limits]
             fuel = 1_000
             [permissions]
@@ -377,7 +380,7 @@ mod tests {
             units = "metric"
             depth = 3
             [tools.erase]
-            approve = "always"
+            require_approval = "always"
             [tools.look]
             title = "Look"
             "#,
@@ -400,7 +403,7 @@ mod tests {
             (ApprovalSetting::Always, ApprovalSetting::Destructive)
         );
         assert_eq!(
-            Grant { approve: None, ..grant }.approvals(ApprovalSetting::First).setting_for("look"),
+            Grant { require_approval: None, ..grant }.approvals(ApprovalSetting::First).setting_for("look"),
             ApprovalSetting::First
         );
     }
@@ -444,11 +447,11 @@ mod tests {
             "[limits]\nconcurrency = 0",
             "[limits]\ntimeout = \"0s\"",
             "[tools.a.limits]\noutput = \"0B\"",
-            "approve = \"allways\"",
-            "approve = true",
-            "aprove = \"always\"",
-            "[tools.a]\napprove = \"yes\"",
-            "[tools.a]\naprove = \"first\"",
+            "require_approval = \"allways\"",
+            "require_approval = true",
+            "require_aproval = \"always\"",
+            "[tools.a]\nrequire_approval = \"yes\"",
+            "[tools.a]\nrequire_aproval = \"first\"",
         ];
         let said: Vec<String> = texts.iter().map(|text| parse(text).unwrap_err()).collect();
         insta::assert_snapshot!(said.join("\n"), @r#"
@@ -470,11 +473,11 @@ mod tests {
         acme.toml:2:15: limits.concurrency: expected an integer of at least 1, not 0
         acme.toml:2:11: limits.timeout: expected a duration above 0, such as "30s", not "0s"
         acme.toml:2:10: tools.a.limits.output: expected a size above 0, such as "64MiB", not "0B"
-        acme.toml:1:11: approve: expected "always", "first", "destructive" or "never", not "allways"; did you mean "always"?
-        acme.toml:1:11: approve: expected a string in quotes, not true
-        acme.toml:1:1: unknown key `aprove`; did you mean `approve`?
-        acme.toml:2:11: tools.a.approve: expected "always", "first", "destructive" or "never", not "yes"
-        acme.toml:2:1: unknown key `aprove`; did you mean `approve`?
+        acme.toml:1:20: require_approval: expected "always", "first", "destructive" or "never", not "allways"; did you mean "always"?
+        acme.toml:1:20: require_approval: expected a string in quotes, not true
+        acme.toml:1:1: unknown key `require_aproval`; did you mean `require_approval`?
+        acme.toml:2:20: tools.a.require_approval: expected "always", "first", "destructive" or "never", not "yes"
+        acme.toml:2:1: unknown key `require_aproval`; did you mean `require_approval`?
         "#);
     }
 

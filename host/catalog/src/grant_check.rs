@@ -107,7 +107,7 @@ mod tests {
             assert_eq!(check(&text), Ok(()), "{text}");
         }
         let wrong = [
-            "[tools.slugifi]\napprove = \"always\"",
+            "[tools.slugifi]\nrequire_approval = \"always\"",
             "[tools.erase]\nhidden = true",
             "offer = [\"raed_*\"]",
             "offer = [\"slugify\", \"erase\"]",

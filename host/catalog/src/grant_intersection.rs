@@ -24,7 +24,7 @@ impl LoadPolicy {
         let mut both = Grant {
             prefix: in_force.prefix.clone(),
             separator: in_force.separator,
-            approve: self.common_approval(new, in_force),
+            require_approval: self.common_approval(new, in_force),
             arguments: match (new.arguments, in_force.arguments) {
                 (ours, theirs) if ours == theirs => theirs,
                 _ => Some(ArgumentCheck::Strict),
@@ -82,12 +82,15 @@ impl LoadPolicy {
     }
 
     fn common_approval(&self, new: &Grant, in_force: &Grant) -> Option<ApprovalSetting> {
-        let (ours, theirs) = (new.approve.unwrap_or(self.approve), in_force.approve.unwrap_or(self.approve));
+        let (ours, theirs) = (
+            new.require_approval.unwrap_or(self.require_approval),
+            in_force.require_approval.unwrap_or(self.require_approval),
+        );
         let both = ours.stricter(theirs);
         if both == ours {
-            new.approve
+            new.require_approval
         } else if both == theirs {
-            in_force.approve
+            in_force.require_approval
         } else {
             Some(both)
         }
@@ -96,7 +99,7 @@ impl LoadPolicy {
     /// Returns the intersection of the settings of each tool.
     fn common_tools(&self, new: &Grant, in_force: &Grant, tools: &[String]) -> BTreeMap<String, ToolGrant> {
         let all = self.limits_under(in_force).least(&self.limits_under(new));
-        let default = self.common_approval(new, in_force).unwrap_or(self.approve);
+        let default = self.common_approval(new, in_force).unwrap_or(self.require_approval);
         // A tool that the plugin does not have needs no restriction.
         let known: BTreeSet<&String> = tools.iter().collect();
         let changed = new.tools.keys().filter(|name| known.contains(name));
@@ -107,22 +110,24 @@ impl LoadPolicy {
             let ours = new.tools.get(name).unwrap_or(&unset);
             let theirs = in_force.tools.get(name).unwrap_or(&unset);
             let own = self.common_tool_limits((new, ours), (in_force, theirs), &all);
-            let asks = |grant: &Grant, tool: &ToolGrant| tool.approve.or(grant.approve).unwrap_or(self.approve);
-            let approve = match asks(new, ours) {
+            let asks = |grant: &Grant, tool: &ToolGrant| {
+                tool.require_approval.or(grant.require_approval).unwrap_or(self.require_approval)
+            };
+            let require_approval = match asks(new, ours) {
                 // It depends on the annotations, and those in force stay.
                 ApprovalSetting::Destructive if ours.annotations != theirs.annotations => ApprovalSetting::Always,
                 other => other.stricter(asks(in_force, theirs)),
             };
-            let approve = match ours.approve {
-                None if approve == default => None,
-                _ => Some(approve),
+            let require_approval = match ours.require_approval {
+                None if require_approval == default => None,
+                _ => Some(require_approval),
             };
             // No schema expresses the intersection of two schemas.
             let differ = ours.input_schema.is_some() && theirs.input_schema.is_some();
             let differ = differ && ours.input_schema != theirs.input_schema;
             let hidden = ours.hidden || theirs.hidden || !new.offers(name) || differ;
             let input_schema = theirs.input_schema.clone().or_else(|| ours.input_schema.clone());
-            (name.clone(), ToolGrant { limits: own, approve, hidden, input_schema, ..theirs.clone() })
+            (name.clone(), ToolGrant { limits: own, require_approval, hidden, input_schema, ..theirs.clone() })
         };
         let kept = |(name, tool): &(String, ToolGrant)| *tool != unset || new.tools.contains_key(name);
         names.into_iter().map(common).filter(kept).collect()

@@ -30,7 +30,7 @@ pub struct LoadPolicy {
     /// The default rate limit of each tool; `None` means no limit.
     pub rate_limit: Option<ToolRateLimit>,
     /// The default approval setting, where a grant does not set it.
-    pub approve: ApprovalSetting,
+    pub require_approval: ApprovalSetting,
     /// The maximum size of a component file.
     pub max_component_size: ByteSize,
     /// Paths that mounts must not contain, in addition to those of plugins.
@@ -61,8 +61,18 @@ impl LiveRules {
     /// Replaces the defaults for values that a grant does not set: the limits, the rate limit of
     /// tools, and the approval setting. All other rules stay. The change applies to plugins that
     /// are already loaded, but not to running calls.
-    pub fn update_defaults(&self, limits: &Limits, rate_limit: Option<ToolRateLimit>, approve: ApprovalSetting) {
-        self.rules.rcu(|rules| LoadPolicy { limits: limits.clone(), rate_limit, approve, ..LoadPolicy::clone(rules) });
+    pub fn update_defaults(
+        &self,
+        limits: &Limits,
+        rate_limit: Option<ToolRateLimit>,
+        require_approval: ApprovalSetting,
+    ) {
+        self.rules.rcu(|rules| LoadPolicy {
+            limits: limits.clone(),
+            rate_limit,
+            require_approval,
+            ..LoadPolicy::clone(rules)
+        });
         self.changed.notify_one();
     }
 }
@@ -83,7 +93,7 @@ impl LoadPolicy {
         let (limits, clamps) = self.limits.with(&grant.limits, &self.ceiling);
         let GrantSecrets { secrets, mut remarks } = kept;
         remarks.extend(clamps.iter().map(ToString::to_string));
-        let (config, approvals) = (Arc::new(grant.config_values()), grant.approvals(self.approve));
+        let (config, approvals) = (Arc::new(grant.config_values()), grant.approvals(self.require_approval));
         let has_folders = !grant.permissions.mounts.is_empty() || grant.permissions.scratch.is_some();
         if has_folders && component.code.as_ref().is_some_and(|callable| !callable.has_files()) {
             remarks.push(FOLDERS_UNSUPPORTED.to_owned());

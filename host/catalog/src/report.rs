@@ -26,7 +26,7 @@ pub struct PluginReport {
     pub tools: Vec<String>,
     /// The tools whose calls require approval, with the policy, by the name that clients call.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub asks: BTreeMap<String, ApprovalPolicy>,
+    pub require_approval: BTreeMap<String, ApprovalPolicy>,
     /// The names by which clients request its prompts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub prompts: Vec<String>,

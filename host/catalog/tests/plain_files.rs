@@ -74,7 +74,7 @@ impl Folder {
             ceiling: Limits::CEILING,
             describe_limits: Limits::DEFAULT,
             rate_limit: None,
-            approve: ApprovalSetting::Never,
+            require_approval: ApprovalSetting::Never,
             max_component_size: ByteSize::mib(1),
             guarded_paths: Vec::new(),
             description_limits: DescriptionLimits {

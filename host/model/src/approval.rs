@@ -27,7 +27,7 @@ pub struct MissingApproval {
     /// The reason why the approval is missing.
     pub reason: MissingApprovalReason,
     /// The configuration key that requires the approval, and its file, such as
-    /// `tools.erase.approve in notes.toml`.
+    /// `tools.erase.require_approval in notes.toml`.
     pub key: String,
 }
 

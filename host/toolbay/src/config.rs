@@ -104,7 +104,7 @@ pub struct Config {
     pub rate_limit: Option<ToolRateLimit>,
     /// The tool calls that require approval by a person, unless the plugin's grant says otherwise.
     /// Default: none.
-    pub approve: ApprovalSetting,
+    pub require_approval: ApprovalSetting,
     /// The conditions under which a repeatedly crashing plugin is disabled, and for how long.
     pub circuit_breaker: BreakerRules,
     /// Limits for listing a plugin's tools at load.
@@ -158,7 +158,7 @@ impl Default for Config {
             ceilings: LimitsPatch::default(),
             client_rate_limit: None,
             rate_limit: None,
-            approve: ApprovalSetting::default(),
+            require_approval: ApprovalSetting::default(),
             circuit_breaker: BreakerRules::default(),
             describe: Describe::default(),
             compile: CompileConfig::default(),
@@ -297,7 +297,7 @@ impl Config {
             ceiling,
             describe_limits: describe,
             rate_limit: self.rate_limit,
-            approve: self.approve,
+            require_approval: self.require_approval,
             max_component_size: self.server.component_size,
             description_limits: self.description_bounds(),
             guarded_paths: self.guarded_paths(),
@@ -370,8 +370,8 @@ impl Config {
         let mut changed = self.clone();
         changed.log.clone_from(&next.log);
         changed.limits.clone_from(&next.limits);
-        (changed.client_rate_limit, changed.rate_limit, changed.approve) =
-            (next.client_rate_limit, next.rate_limit, next.approve);
+        (changed.client_rate_limit, changed.rate_limit, changed.require_approval) =
+            (next.client_rate_limit, next.rate_limit, next.require_approval);
         changed.server.instructions.clone_from(&next.server.instructions);
         changed.http.allowed_hosts.clone_from(&next.http.allowed_hosts);
         changed.http.allowed_origins.clone_from(&next.http.allowed_origins);
@@ -662,7 +662,7 @@ mod tests {
         toolbay.toml:2:13: audit.arguments: expected "digest" or "full", not "all"
         TOOLBAY_AUDIT_FODLER: unknown key `fodler`; did you mean `folder`?
         TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?
-        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, approve, circuit_breaker, describe, compile, engine, http, http_client, audit, state, tasks, results, metrics, console, record, otel
+        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, require_approval, circuit_breaker, describe, compile, engine, http, http_client, audit, state, tasks, results, metrics, console, record, otel
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not "a lot"
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not 0
         TOOLBAY_LIMITS_MEMORY: expected a size above 0, such as "64MiB", not "lots"

@@ -73,7 +73,7 @@ fn beside(server: &Path, outcome: &mut Outcome, time: Duration) -> Result<()> {
         fs::write(folder.plugin_path("light.wasm"), TinyComponent::with_tools(vec![tool]).with_text("fine").build())?;
     }
     fs::write(folder.plugin_path("guarded.wasm"), TinyComponent::new(&["guarded"]).build())?;
-    fs::write(folder.plugin_path("guarded.toml"), "approve = \"always\"\n")?;
+    fs::write(folder.plugin_path("guarded.toml"), "require_approval = \"always\"\n")?;
     fs::write(folder.plugin_path("resources.wasm"), resources().build())?;
     let strict = TinyTool { input: STRICT.to_owned(), ..TinyTool::new("strict") };
     fs::write(folder.plugin_path("strict.wasm"), TinyComponent::with_tools(vec![strict]).build())?;

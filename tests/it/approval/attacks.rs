@@ -18,7 +18,7 @@ fn made(server: &HttpServer) -> String {
 
 #[test]
 fn a_yes_that_nobody_asked_for_makes_no_call() {
-    let server = over_http(&folder("approve = \"always\""), "");
+    let server = over_http(&folder("require_approval = \"always\""), "");
     for responses in [
         json!({KEY: yes()}),
         json!({KEY: yes(), "approve": yes(), "ask": yes()}),
@@ -47,7 +47,7 @@ fn a_yes_that_nobody_asked_for_makes_no_call() {
 
 #[test]
 fn a_yes_is_for_the_arguments_that_were_shown_and_for_one_call() {
-    let folder = folder("approve = \"always\"");
+    let folder = folder("require_approval = \"always\"");
     let [(ada, of_ada), (bob, of_bob)] = ["ada", "bob"].map(|name| token(name, ""));
     let [ada, bob] = [ada, bob].map(|token| format!("Bearer {token}"));
     let (ada, bob) = ([("Authorization", ada.as_str())], [("Authorization", bob.as_str())]);
@@ -93,11 +93,14 @@ fn a_yes_is_for_the_arguments_that_were_shown_and_for_one_call() {
 
 #[test]
 fn a_yes_ends_with_the_plugin_and_the_grant_that_it_was_for() {
-    let folder = folder("approve = \"always\"");
+    let folder = folder("require_approval = \"always\"");
     let server = over_http(&folder, "");
     let asked = stateless(&server, &count(), &forms(), &[]);
     let good = answered(&count(), &asked["result"], Some(yes()));
-    folder.put("asker.toml", "approve = \"always\"\n[permissions]\nenvironment = [\"LANG\"]\n[permissions.state]\n");
+    folder.put(
+        "asker.toml",
+        "require_approval = \"always\"\n[permissions]\nenvironment = [\"LANG\"]\n[permissions.state]\n",
+    );
     let deadline = std::time::Instant::now() + crate::support::DEADLINE;
     // The question says what the new grant opens.
     while !stateless(&server, &count(), &forms(), &[]).to_string().contains("environment variables of the server: LANG")
@@ -111,7 +114,7 @@ fn a_yes_ends_with_the_plugin_and_the_grant_that_it_was_for() {
 
 #[test]
 fn an_answer_that_is_none_is_asked_for_three_times() {
-    let server = over_http(&folder("approve = \"always\""), "");
+    let server = over_http(&folder("require_approval = \"always\""), "");
     let nothing =
         [None, Some(json!({"action": "accept"})), Some(json!({"action": "accept", "content": {"approve": "yes"}}))];
     for answer in nothing.into_iter().chain([Some(json!("accept")), Some(json!({"approve": true}))]) {
@@ -135,7 +138,7 @@ fn an_answer_that_is_none_is_asked_for_three_times() {
 /// In a session, too: it answers as long as it is asked.
 #[test]
 fn a_session_that_never_answers_well_ends() {
-    let folder = folder("approve = \"always\"");
+    let folder = folder("require_approval = \"always\"");
     let mut server = session(&folder, "2025-11-25", &forms());
     let wrong = json!({"result": {"action": "accept", "content": {"approve": 1}}});
     let (response, asked) = conversation(&mut server, count(), &mut |_| wrong.clone());
@@ -150,7 +153,7 @@ fn a_session_that_never_answers_well_ends() {
 
 #[test]
 fn arguments_cannot_look_like_words_of_the_host() {
-    let server = over_http(&folder("approve = \"always\""), "");
+    let server = over_http(&folder("require_approval = \"always\""), "");
     let question = |key: &str| {
         let response = stateless(&server, &steps(json!([{"count": key}])), &forms(), &[]);
         let message = &response["result"]["inputRequests"][KEY]["params"]["message"];
@@ -206,7 +209,7 @@ fn arguments_cannot_look_like_words_of_the_host() {
 #[test]
 fn a_yes_counts_only_on_the_server_that_has_asked_for_it() {
     let start = || {
-        let folder = folder("approve = \"always\"");
+        let folder = folder("require_approval = \"always\"");
         folder.write_config(&format!("[server]\nrequest_state_key_variable = \"STATE_KEY\"\n{CONFIG}"));
         let command =
             ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("STATE_KEY", &"ab".repeat(32));

@@ -19,11 +19,11 @@ fn run(folder: &Folder, args: &[&str]) -> CommandOutput {
 
 #[test]
 fn a_call_from_a_program_needs_the_flag() {
-    let folder = notes("approve = \"destructive\"");
+    let folder = notes("require_approval = \"destructive\"");
     let outcome = run(&folder, &["call", "erase", "{\"a\": 1}"]);
     assert_eq!((outcome.code, outcome.stdout.as_str()), (1, ""), "{outcome}");
-    let expected = "toolbay: the grant of \"notes\" wants a person to allow calls of \"erase\" (approve): call it from a \
-                    terminal, or add --yes\n";
+    let expected = "toolbay: the grant of \"notes\" wants a person to allow calls of \"erase\" (require_approval): call it \
+                    from a terminal, or add --yes\n";
     assert_eq!(outcome.stderr, expected);
     // What is piped into it is no person.
     let outcome = ToolbayCommand::new(&folder).args(["call", "erase"]).run_with("y\n");
@@ -43,7 +43,7 @@ fn on_a_terminal(folder: &Folder, typed: &str) -> CommandOutput {
 
 #[test]
 fn on_a_terminal_the_operator_is_asked() {
-    let folder = notes("[tools.erase]\napprove = \"always\"");
+    let folder = notes("[tools.erase]\nrequire_approval = \"always\"");
     let outcome = on_a_terminal(&folder, "y\n");
     assert_eq!(outcome.code, 0, "{outcome}");
     for words in
@@ -60,41 +60,46 @@ fn on_a_terminal_the_operator_is_asked() {
 
 #[test]
 fn list_and_check_say_what_asks_first() {
-    let folder = notes("prefix = \"acme\"\napprove = \"destructive\"\n[tools.look]\napprove = \"first\"");
+    let folder =
+        notes("prefix = \"acme\"\nrequire_approval = \"destructive\"\n[tools.look]\nrequire_approval = \"first\"");
     let listed = run(&folder, &["list"]).stdout;
     let line = "    + a person must allow: acme_erase (before each call), acme_look (before the first call)\n";
     assert!(listed.contains(line), "{listed}");
     let listed: Value = serde_json::from_str(&run(&folder, &["list", "--json"]).raw_stdout).unwrap();
-    assert_eq!(listed["plugins"]["notes"]["asks"], json!({"acme_erase": "each", "acme_look": "first"}));
+    assert_eq!(listed["plugins"]["notes"]["require_approval"], json!({"acme_erase": "each", "acme_look": "first"}));
     let file = folder.plugin_path("notes.wasm").display().to_string();
     let checked = run(&folder, &["check", &file]).stdout;
     assert!(checked.contains("asks    a person must allow it, before each call"), "{checked}");
     assert!(checked.contains("asks    a person must allow it, before the first call"), "{checked}");
     let asks = |folder: &Folder| {
         let checked: Value = serde_json::from_str(&run(folder, &["check", &file, "--json"]).raw_stdout).unwrap();
-        (checked["tools"][0]["asks"].clone(), checked["tools"][1]["asks"].clone(), checked["remarks"].clone())
+        (
+            checked["tools"][0]["require_approval"].clone(),
+            checked["tools"][1]["require_approval"].clone(),
+            checked["remarks"].clone(),
+        )
     };
     assert_eq!(asks(&folder), (json!("each"), json!("first"), json!([])));
     folder.put("notes.toml", "");
-    folder.write_config("approve = \"destructive\"");
+    folder.write_config("require_approval = \"destructive\"");
     assert_eq!(asks(&folder), (json!("each"), Value::Null, json!([])));
-    folder.put("notes.toml", "approve = \"allways\"");
-    let why = "notes.toml:1:11: approve: expected \"always\", \"first\", \"destructive\" or \"never\", not \"allways\"; \
+    folder.put("notes.toml", "require_approval = \"allways\"");
+    let why = "notes.toml:1:20: require_approval: expected \"always\", \"first\", \"destructive\" or \"never\", not \"allways\"; \
                did you mean \"always\"?";
     assert_eq!(asks(&folder).2, json!([why]));
 }
 
 #[test]
 fn a_word_that_means_nothing_refuses_the_plugin_and_stops_the_server() {
-    let folder = notes("[tools.erase]\napprove = \"alwyas\"");
+    let folder = notes("[tools.erase]\nrequire_approval = \"alwyas\"");
     let listed = run(&folder, &["list"]).stdout;
     assert!(listed.contains("notes  refused") && listed.contains("did you mean \"always\"?"), "{listed}");
-    folder.write_config("approve = \"ask\"");
+    folder.write_config("require_approval = \"ask\"");
     let outcome = run(&folder, &["serve"]);
     assert_eq!(outcome.code, 64, "{outcome}");
-    let why = "approve: expected \"always\", \"first\", \"destructive\" or \"never\", not \"ask\"";
+    let why = "require_approval: expected \"always\", \"first\", \"destructive\" or \"never\", not \"ask\"";
     assert!(outcome.stderr.contains(why), "{outcome}");
-    let outcome = ToolbayCommand::new(&notes("")).args(["list"]).env("TOOLBAY_APPROVE", "destructive").run();
+    let outcome = ToolbayCommand::new(&notes("")).args(["list"]).env("TOOLBAY_REQUIRE_APPROVAL", "destructive").run();
     assert!(outcome.stdout.contains("    + a person must allow: erase (before each call)\n"), "{outcome}");
 }
 
@@ -110,7 +115,7 @@ fn events(folder: &Folder, event: &str) -> Vec<Value> {
 
 #[test]
 fn the_audit_log_says_who_was_asked_when_and_what_they_said() {
-    let folder = folder("approve = \"first\"");
+    let folder = folder("require_approval = \"first\"");
     folder.write_config(&format!("{CONFIG}[audit]\nfolder = \"log\"\n"));
     let mut server = session(&folder, "2025-11-25", &forms());
     for answer in [json!({"action": "decline"}), json!({"action": "cancel"}), yes(), yes()] {
@@ -147,7 +152,7 @@ fn the_audit_log_says_who_was_asked_when_and_what_they_said() {
 
 #[test]
 fn a_secret_in_the_arguments_is_not_shown_to_the_person() {
-    let folder = folder("approve = \"always\"\n[secrets.word]\nenvironment = \"WORD\"");
+    let folder = folder("require_approval = \"always\"\n[secrets.word]\nenvironment = \"WORD\"");
     let command =
         ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("WORD", "s3cret-\"word\"-é");
     let server = HttpServer::run(command).wait_until_ready();

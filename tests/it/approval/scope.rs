@@ -6,7 +6,7 @@ use crate::support::{TinyComponent, TinyTool, result_text};
 
 #[test]
 fn the_first_yes_counts_for_the_session_and_ends_with_the_grant() {
-    let folder = folder("approve = \"first\"");
+    let folder = folder("require_approval = \"first\"");
     let mut server = session(&folder, "2025-11-25", &forms());
     let mut call = |answer: Value| conversation(&mut server, count(), &mut |_| answer.clone());
     // A no is not remembered.
@@ -20,7 +20,7 @@ fn the_first_yes_counts_for_the_session_and_ends_with_the_grant() {
         let (response, asked) = call(json!({"result": yes()}));
         assert_eq!((said(&response["result"]), asked.len()), (vec![expected.to_owned()], 0));
     }
-    folder.put("asker.toml", "approve = \"first\"\n[permissions.state]\n[permissions.scratch]\n");
+    folder.put("asker.toml", "require_approval = \"first\"\n[permissions.state]\n[permissions.scratch]\n");
     let mut asked = 0;
     server.wait_until("it asks again", |server| {
         asked += conversation(server, count(), &mut |_| json!({"result": yes()})).1.len();
@@ -32,7 +32,7 @@ fn the_first_yes_counts_for_the_session_and_ends_with_the_grant() {
 /// Many can come from one address: each session is asked for itself, and a request without one always.
 #[test]
 fn of_callers_without_a_token_only_sessions_are_remembered() {
-    let server = over_http(&folder("approve = \"first\""), "");
+    let server = over_http(&folder("require_approval = \"first\""), "");
     let agreed = json!({"result": yes()});
     let [one, other] = ["2025-06-18", "2025-11-25"]
         .map(|revision| server.start_session_with_capabilities(revision, json!({"elicitation": {}}), &[]));
@@ -50,7 +50,7 @@ fn of_callers_without_a_token_only_sessions_are_remembered() {
 
 #[test]
 fn without_a_session_the_first_yes_counts_for_its_caller() {
-    let folder = folder("approve = \"first\"");
+    let folder = folder("require_approval = \"first\"");
     let [(ada, of_ada), (bob, of_bob)] = ["ada", "bob"].map(|name| token(name, ""));
     let server = over_http(&folder, &format!("{of_ada}{of_bob}"));
     let [ada, bob] = [ada, bob].map(|token| format!("Bearer {token}"));
@@ -98,23 +98,23 @@ fn asking(grant: &str, config: &str) -> Vec<String> {
 fn the_key_of_a_tool_wins_over_that_of_the_grant_and_that_over_the_servers() {
     for (grant, config, expected) in [
         ("", "", &[][..]),
-        ("approve = \"always\"", "", &["erase", "look", "write"]),
-        ("approve = \"never\"", "approve = \"always\"", &[]),
-        ("", "approve = \"always\"", &["erase", "look", "write"]),
-        ("", "approve = \"destructive\"", &["erase", "write"]),
-        ("[tools.erase]\napprove = \"first\"", "", &["erase"]),
-        ("approve = \"always\"\n[tools.look]\napprove = \"never\"", "", &["erase", "write"]),
-        ("[tools.look]\napprove = \"never\"", "approve = \"always\"", &["erase", "write"]),
-        ("prefix = \"a\"\n[tools.erase]\napprove = \"always\"", "", &["a_erase"]),
+        ("require_approval = \"always\"", "", &["erase", "look", "write"]),
+        ("require_approval = \"never\"", "require_approval = \"always\"", &[]),
+        ("", "require_approval = \"always\"", &["erase", "look", "write"]),
+        ("", "require_approval = \"destructive\"", &["erase", "write"]),
+        ("[tools.erase]\nrequire_approval = \"first\"", "", &["erase"]),
+        ("require_approval = \"always\"\n[tools.look]\nrequire_approval = \"never\"", "", &["erase", "write"]),
+        ("[tools.look]\nrequire_approval = \"never\"", "require_approval = \"always\"", &["erase", "write"]),
+        ("prefix = \"a\"\n[tools.erase]\nrequire_approval = \"always\"", "", &["a_erase"]),
         // The operator's annotations count, in either direction.
-        ("approve = \"destructive\"\n[tools.erase]\nannotations = { destructive = false }", "", &["write"]),
-        ("approve = \"destructive\"\n[tools.erase]\nannotations = { read_only = true }", "", &["write"]),
+        ("require_approval = \"destructive\"\n[tools.erase]\nannotations = { destructive = false }", "", &["write"]),
+        ("require_approval = \"destructive\"\n[tools.erase]\nannotations = { read_only = true }", "", &["write"]),
         (
-            "approve = \"destructive\"\n[tools.look]\nannotations = { read_only = false }",
+            "require_approval = \"destructive\"\n[tools.look]\nannotations = { read_only = false }",
             "",
             &["erase", "look", "write"],
         ),
-        ("[tools.look]\napprove = \"destructive\"", "", &[]),
+        ("[tools.look]\nrequire_approval = \"destructive\"", "", &[]),
     ] {
         assert_eq!(asking(grant, config), expected, "{grant} {config}");
     }

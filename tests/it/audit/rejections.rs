@@ -15,7 +15,7 @@ fn a_caller_whose_calls_are_rejected_displaces_no_line_of_others() {
     const ATTACKS: usize = 8_000;
     let folder = Folder::with("a.wasm", TinyComponent::new(&["echo"]).with_echo().build());
     folder.put("b.wasm", TinyComponent::new(&["erase"]).build());
-    folder.put("b.toml", "approve = \"always\"\n");
+    folder.put("b.toml", "require_approval = \"always\"\n");
     let token = |name: &str, more: &str| {
         format!("[[http.tokens]]\nname = {name:?}\nsha256 = {:?}\n{more}\n", sha256(format!("secret-of-{name}")))
     };

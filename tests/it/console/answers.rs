@@ -17,7 +17,7 @@ const ASKING: [&str; 2] = ["2025-06-18", "2025-11-25"];
 /// A folder with a tool that a person must allow.
 fn folder(approve: &str) -> Folder {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["echo"]).with_echo().build());
-    folder.put("a.toml", format!("approve = {approve:?}\n"));
+    folder.put("a.toml", format!("require_approval = {approve:?}\n"));
     folder
 }
 
@@ -269,7 +269,7 @@ fn many_calls_that_wait_are_answered_one_by_one() {
 #[test]
 fn a_task_that_waits_is_answered_as_well() {
     let folder = folder("always");
-    folder.put("a.toml", "approve = \"always\"\n[tools.echo]\ntask_support = \"optional\"\n");
+    folder.put("a.toml", "require_approval = \"always\"\n[tools.echo]\ntask_support = \"optional\"\n");
     let site = site(&folder);
     let session = site.server.start_session_with_capabilities(ASKING[1], forms(), &[]);
     let mut params = echo("one");
@@ -340,7 +340,7 @@ fn a_yes_for_a_plugin_that_has_changed_or_rests_does_not_say_that_the_call_goes_
     let mut stream = session.request("tools/call", echo("one"));
     let question = stream.next_message().unwrap();
     let id = waiting(&site);
-    folder.put("a.toml", "approve = \"always\"\n[limits]\nfuel = 123456789\n");
+    folder.put("a.toml", "require_approval = \"always\"\n[limits]\nfuel = 123456789\n");
     site.until("/plugin?id=a", |page| page.contains("123,456,789") || page.contains("123456789"));
     let told = answer(&site, &id, "approve");
     assert_eq!(told.header("location").unwrap(), "/console/approvals?done=outdated");

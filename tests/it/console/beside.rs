@@ -172,7 +172,7 @@ fn an_operator_opens_the_console_of_a_server_that_a_client_has_started() {
 #[test]
 fn a_call_whose_client_never_answers_is_answered_in_a_console_that_is_opened_afterwards() {
     let user = User::new();
-    user.folder.put("a.toml", "approve = \"always\"\n");
+    user.folder.put("a.toml", "require_approval = \"always\"\n");
     let mut server = user.serve(&[]);
     let id = server.request("tools/call", json!({"name": "echo", "arguments": {"said": "hello"}}));
     let question = server.wait_for("the question", |message: &Value| message["method"] == "elicitation/create");

@@ -24,8 +24,8 @@ pub(crate) fn approvals(desk: &PageContext, session: &ConsoleSession, done: Opti
     let body = html! {
         (notice_element(done))
         p.lead {
-            "Calls that a grant lets nobody make without a person’s yes (" code { "approve" } "). Whoever answers first, here or \
-             at the client, decides."
+            "Calls that a grant lets nobody make without a person’s yes (" code { "require_approval" } "). Whoever answers first, \
+             here or at the client, decides."
         }
         div #approvals data-live {
             section aria-labelledby="waiting" {

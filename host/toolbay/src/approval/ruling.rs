@@ -1,4 +1,4 @@
-//! Approval of calls by a person, if the operator requires it (`approve` in a grant).
+//! Approval of calls by a person, if the operator requires it (`require_approval` in a grant).
 //!
 //! The host asks for the approval after it has validated the arguments and before it enters the
 //! guest. It uses the same path as a guest's questions to the user. The state and the outcome of
@@ -30,7 +30,7 @@ pub(crate) use self::waiting_calls::{ApprovalSubject, WaitingApprovals};
 use crate::approval::call_target::CallTarget;
 
 /// Key of the host's question. Keys of plugins cannot contain a slash (`toolbay_sandbox`).
-pub(crate) const APPROVAL_KEY: &str = "dev.toolbay/approve";
+pub(crate) const APPROVAL_KEY: &str = "dev.toolbay/approval";
 
 /// Recorded outcome of a call that an earlier approval covers.
 pub(crate) const REMEMBERED_OUTCOME: &str = "remembered";
@@ -188,7 +188,7 @@ impl<'a> ApprovalCase<'a> {
     }
 
     fn refuse(&self, why: MissingApprovalReason, waited: Option<Duration>) -> ApprovalRuling {
-        let key = format!("tools.{}.approve in {}.toml", self.tool(), self.offer.plugin.id);
+        let key = format!("tools.{}.require_approval in {}.toml", self.tool(), self.offer.plugin.id);
         let failure = CallFailure::Unapproved(MissingApproval { reason: why, key });
         ApprovalRuling::new(ApprovalStep::End(failure), why.as_str(), waited)
     }

@@ -72,11 +72,14 @@ pub(super) fn run(
         }
         let limits = offer.plugin.tool_context(&offer.definition.tool.name).limits.clone();
         if show.task && offer.approval_policy().is_some() {
-            bail!("a person must allow calls of {tool:?} (approve), which --task cannot ask: call it without --task");
+            bail!(
+                "a person must allow calls of {tool:?} (require_approval), which --task cannot ask: call it without --task"
+            );
         }
         if offer.approval_policy().is_some() && !yes && !confirm::is_possible() {
             bail!(
-                "the grant of {:?} wants a person to allow calls of {tool:?} (approve): call it from a terminal, or add --yes",
+                "the grant of {:?} wants a person to allow calls of {tool:?} (require_approval): call it from a \
+                 terminal, or add --yes",
                 offer.plugin.id
             );
         }

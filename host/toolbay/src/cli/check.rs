@@ -90,7 +90,7 @@ async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
     let (size, digest) = (source.file.len() as u64, source.digest());
     let sandbox = Sandbox::new(config.sandbox()?)?;
     let rules = config.rules();
-    let (memory_limit, approve) = (rules.limits.memory, rules.approve);
+    let (memory_limit, approve) = (rules.limits.memory, rules.require_approval);
     let LoadedPlugin { prepared, description, contents, about, compile_ms } =
         load_plugin(&sandbox, source, rules, &name).await?;
     let undescribed = undescribed_remark(&prepared.undocumented_tools(&description), file);
@@ -308,7 +308,7 @@ fn findings_json(findings: &CheckFindings) -> Value {
             "description": tool.tool.description,
             "inputSchema": tool.input.value(),
             "outputSchema": tool.output.as_ref().map(|schema| schema.value().clone()),
-            "asks": findings.asks.get(&tool.tool.name),
+            "require_approval": findings.asks.get(&tool.tool.name),
         })
     };
     let ComponentContents { tools, prompts, resources, templates, completes, .. } = &findings.contents;

@@ -147,8 +147,8 @@ async fn run_example(config: &Config, id: &str, example: Option<&CallExample>) -
     let asks = snapshot.tools.get(offered).is_some_and(|offer| offer.approval_policy().is_some());
     if asks && !confirm::is_possible() {
         complain(&format!(
-            "the grant of {id:?} wants a person to allow calls of {offered:?} (approve): run `toolbay dev` on a terminal, or \
-             try the tool with `toolbay call --yes`"
+            "the grant of {id:?} wants a person to allow calls of {offered:?} (require_approval): run `toolbay dev` on a \
+             terminal, or try the tool with `toolbay call --yes`"
         ));
         return Ok(false);
     }

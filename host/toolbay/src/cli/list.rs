@@ -152,8 +152,8 @@ fn write_plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Sn
             let _ = writeln!(out, "    + {}", clean_line(&grant, MAX_LINE_BYTES));
         }
     }
-    if !report.asks.is_empty() {
-        let asks: Vec<String> = report.asks.iter().map(|(tool, asks)| format!("{tool} ({asks})")).collect();
+    if !report.require_approval.is_empty() {
+        let asks: Vec<String> = report.require_approval.iter().map(|(tool, asks)| format!("{tool} ({asks})")).collect();
         let _ = writeln!(out, "    + a person must allow: {}", clean_line(&asks.join(", "), MAX_LINE_BYTES));
     }
     out.push('\n');

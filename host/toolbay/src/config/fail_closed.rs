@@ -92,7 +92,7 @@ fn a_file_that_ends_early_lets_nobody_in_and_gives_no_token_more() {
         format!("[[http.tokens]]\nname = {name:?}\nsha256 = {:?}\n{more}\n", digit.repeat(64))
     };
     let tokens = [token("ada", "a", "tools = [\"x.*\"]"), token("bob", "b", "tools = [\"y\", \"z\"]\nadmin = true")];
-    let text = format!("approve = \"always\"\n[limits]\nfuel = 1000\n{}", tokens.concat());
+    let text = format!("require_approval = \"always\"\n[limits]\nfuel = 1000\n{}", tokens.concat());
     let running = parsed(&text).unwrap();
     for cut in 0..text.len() {
         let half = text.get(..cut).unwrap();

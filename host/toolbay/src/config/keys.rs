@@ -6,7 +6,6 @@ use toml::{Table, Value};
 
 /// Live keys: keys that take effect while the server runs, and tables of which all keys do.
 const LIVE_KEYS: [&str; 9] = [
-    "approve",
     "client_rate_limit",
     "http.allowed_hosts",
     "http.allowed_origins",
@@ -14,6 +13,7 @@ const LIVE_KEYS: [&str; 9] = [
     "limits",
     "log",
     "rate_limit",
+    "require_approval",
     "server.instructions",
 ];
 

@@ -396,7 +396,7 @@ mod tests {
             about: None,
             problems: Some(problem.to_owned()).filter(|problem| !problem.is_empty()).into_iter().collect(),
             tools: vec!["one".to_owned()],
-            asks: std::collections::BTreeMap::new(),
+            require_approval: std::collections::BTreeMap::new(),
             prompts: Vec::new(),
             resources: Vec::new(),
             skills: Vec::new(),

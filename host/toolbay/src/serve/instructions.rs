@@ -94,7 +94,7 @@ mod tests {
             about: about.map(str::to_owned),
             problems: Vec::new(),
             tools: tools.iter().map(|name| (*name).to_owned()).collect(),
-            asks: std::collections::BTreeMap::new(),
+            require_approval: std::collections::BTreeMap::new(),
             prompts: Vec::new(),
             resources: Vec::new(),
             skills: Vec::new(),

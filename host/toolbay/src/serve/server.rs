@@ -529,8 +529,8 @@ impl Server {
             operators.update(config);
         }
         if let Some(live) = &self.rules {
-            let LoadPolicy { limits, rate_limit, approve, .. } = config.rules();
-            live.update_defaults(&limits, rate_limit, approve);
+            let LoadPolicy { limits, rate_limit, require_approval, .. } = config.rules();
+            live.update_defaults(&limits, rate_limit, require_approval);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Approvals that cover later calls of a tool (`approve = "first"`).
+//! Approvals that cover later calls of a tool (`require_approval = "first"`).
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};

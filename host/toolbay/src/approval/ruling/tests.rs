@@ -228,7 +228,7 @@ fn a_client_that_cannot_ask_is_refused_with_what_helps() {
         let ruling = case.decide(with_answer(CallJournal::default(), &yes()));
         let ApprovalStep::End(CallFailure::Unapproved(unapproved)) = ruling.step else { panic!() };
         assert_eq!(unapproved.reason, MissingApprovalReason::Unsupported);
-        assert!(unapproved.to_string().contains("change tools.erase.approve in notes.toml"), "{unapproved}");
+        assert!(unapproved.to_string().contains("change tools.erase.require_approval in notes.toml"), "{unapproved}");
     }
 }
 
