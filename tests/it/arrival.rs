@@ -315,7 +315,7 @@ fn a_file_that_is_written_in_place_with_an_older_time_is_read() {
 #[test]
 fn a_grant_that_sed_edits_twice_in_a_row_is_the_last_one() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a", "b"]).build());
-    folder.put("a.toml", "[tools.b]\nhidden = false\n");
+    folder.put("a.toml", "[tools.b]\ndisabled = false\n");
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a", "b"]);
     let sed = |script: &str| {

@@ -140,7 +140,7 @@ fn list_shows_plugins_tools_and_grants() {
             [tools.tomorrow.limits]
             timeout = "2m"
             [tools.yesterday]
-            hidden = true
+            disabled = true
             [rate_limit]
             calls = 60
             per = "1m"

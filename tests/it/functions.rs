@@ -195,10 +195,10 @@ fn a_command_has_a_readable_name_whatever_the_alphabet() {
 #[test]
 fn the_operator_can_change_how_a_tool_is_shown() {
     let folder = Folder::with("greeter.wasm", greeter());
-    let grant = |hidden: bool| {
+    let grant = |disabled: bool| {
         format!(
             "[tools.greet]\ntitle = \"Greet\"\ndescription = \"Say hello.\"\nannotations = {{ read_only = true }}\n\
-             [tools.count]\nhidden = {hidden}"
+             [tools.count]\ndisabled = {disabled}"
         )
     };
     folder.put("greeter.toml", grant(true));

@@ -60,20 +60,20 @@ fn described(server: &mut StdioServer) -> Option<String> {
 }
 
 #[test]
-fn the_first_half_of_a_grant_does_not_show_what_the_grant_before_hides() {
+fn the_first_half_of_a_grant_does_not_enable_what_the_grant_before_disables() {
     let folder = Folder::with("text.wasm", texts("one"));
-    folder.put("text.toml", "[tools.slugify]\nhidden = true\n");
+    folder.put("text.toml", "[tools.slugify]\ndisabled = true\n");
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "read_file"]);
-    let writer = SlowWriter::begin(&folder, "text.toml", "[tools.read_file]\nhidden = true\n");
+    let writer = SlowWriter::begin(&folder, "text.toml", "[tools.read_file]\ndisabled = true\n");
     // What the first half takes is gone at once.
-    server.wait_until("read_file is hidden", |server| {
+    server.wait_until("read_file is disabled", |server| {
         described(server);
         server.tool_names() == ["count"]
     });
     is_unknown(&mut server, "slugify");
     is_unknown(&mut server, "read_file");
-    writer.end("[tools.slugify]\nhidden = true\n[tools.count]\ndescription = \"Counts.\"\n");
+    writer.end("[tools.slugify]\ndisabled = true\n[tools.count]\ndescription = \"Counts.\"\n");
     server.wait_until("the whole grant applies", |server| described(server).is_some_and(|words| words == "Counts."));
     is_unknown(&mut server, "slugify");
     assert_eq!(server.tool_names(), ["count"]);
@@ -82,7 +82,7 @@ fn the_first_half_of_a_grant_does_not_show_what_the_grant_before_hides() {
 #[test]
 fn an_empty_grant_that_is_being_written_gives_nothing() {
     let folder = Folder::with("text.wasm", texts("one"));
-    folder.put("text.toml", "[tools.slugify]\nhidden = true\n");
+    folder.put("text.toml", "[tools.slugify]\ndisabled = true\n");
     folder.put("gate.wasm", TinyComponent::new(&["first"]).build());
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "first", "read_file"]);
@@ -105,14 +105,14 @@ fn a_new_plugin_is_offered_when_its_grant_is_complete() {
     folder.put("gate.wasm", TinyComponent::new(&["first"]).build());
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["first"]);
-    let writer = SlowWriter::begin(&folder, "text.toml", "[tools.read_file]\nhidden = true\n");
+    let writer = SlowWriter::begin(&folder, "text.toml", "[tools.read_file]\ndisabled = true\n");
     folder.put("text.wasm", texts("one"));
     folder.put("gate.wasm", TinyComponent::new(&["second"]).build());
     server.wait_until("the other plugin is loaded", |server| {
         assert_eq!(described(server), None, "a tool of the new plugin is listed");
         server.tool_names() == ["second"]
     });
-    writer.end("[tools.slugify]\nhidden = true\n");
+    writer.end("[tools.slugify]\ndisabled = true\n");
     server.wait_until("the new plugin is offered", |server| described(server).is_some());
     server.wait_until_listed(&["count", "second"]);
 }
@@ -120,11 +120,11 @@ fn a_new_plugin_is_offered_when_its_grant_is_complete() {
 #[test]
 fn a_grant_that_is_replaced_by_way_of_no_grant_loses_no_restriction() {
     let folder = Folder::with("text.wasm", texts("one"));
-    folder.put("text.toml", "[tools.slugify]\nhidden = true\n");
+    folder.put("text.toml", "[tools.slugify]\ndisabled = true\n");
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "read_file"]);
     folder.remove("text.toml");
-    folder.put("text.toml", "[tools.slugify]\nhidden = true\n[tools.count]\ndescription = \"Counts.\"\n");
+    folder.put("text.toml", "[tools.slugify]\ndisabled = true\n[tools.count]\ndescription = \"Counts.\"\n");
     server.wait_until("the new grant applies", |server| described(server).is_some_and(|words| words == "Counts."));
     // One that stays away is removed.
     folder.remove("text.toml");
@@ -138,18 +138,18 @@ fn a_stricter_grant_applies_while_the_component_is_refused() {
     server.wait_until_listed(&["count", "read_file", "slugify"]);
     folder.put("text.wasm", "garbage");
     server.log.wait_for("refused; the previous version stays in service");
-    folder.put("text.toml", "[tools.slugify]\nhidden = true\n");
+    folder.put("text.toml", "[tools.slugify]\ndisabled = true\n");
     server.wait_until_listed(&["count", "read_file"]);
     is_unknown(&mut server, "slugify");
     assert_eq!(server.text("count", json!({})), "one");
     // Of a grant for tools that the version in service does not have, the rest counts.
-    folder.put("text.toml", "[tools.slugify]\nhidden = true\n[tools.read_file]\nhidden = true\n[tools.new]\n");
+    folder.put("text.toml", "[tools.slugify]\ndisabled = true\n[tools.read_file]\ndisabled = true\n[tools.new]\n");
     server.wait_until_listed(&["count"]);
     // A grant for another file is for no version that is there.
     folder.put("text.toml", format!("component = \"sha256:{}\"\n", "0".repeat(64)));
     server.wait_until_listed(&[]);
     assert!(server.log.text().contains("withdrawn"), "{}", server.log.text());
-    folder.put("text.toml", "[tools.slugify]\nhidden = true\n");
+    folder.put("text.toml", "[tools.slugify]\ndisabled = true\n");
     folder.put("text.wasm", texts("two"));
     server.wait_until_listed(&["count", "read_file"]);
     assert_eq!(server.text("count", json!({})), "two");
@@ -180,7 +180,7 @@ fn a_component_that_is_deleted_is_gone_whatever_its_grant_says() {
     let folder = Folder::with("text.wasm", texts("one"));
     fs::create_dir(folder.plugin_path("text.prompts")).unwrap();
     fs::write(folder.plugin_path("text.prompts/hello.md"), "Hello").unwrap();
-    folder.put("text.toml", "[tools.slugify]\nhidden = true\n");
+    folder.put("text.toml", "[tools.slugify]\ndisabled = true\n");
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "read_file"]);
     folder.remove("text.wasm");
@@ -199,8 +199,8 @@ fn a_component_that_is_deleted_is_gone_whatever_its_grant_says() {
 #[test]
 fn keys_of_tools_are_refused_for_a_plugin_of_plain_files() {
     for (key, text) in [
-        ("tools", "[tools.slugify]\nhidden = true\n".to_owned()),
-        ("offer", "offer = [\"*\"]\n".to_owned()),
+        ("tools", "[tools.slugify]\ndisabled = true\n".to_owned()),
+        ("enabled_tools", "enabled_tools = [\"*\"]\n".to_owned()),
         ("component", format!("component = \"sha256:{}\"\n", "0".repeat(64))),
     ] {
         let folder = Folder::new();

@@ -24,7 +24,7 @@ fn digest(folder: &Folder) -> String {
 fn a_plugin_whose_grant_has_another_name_is_refused() {
     let folder = Folder::with("text.wasm", texts("one"));
     let rename = |from, to| std::fs::rename(folder.plugin_path(from), folder.plugin_path(to)).unwrap();
-    folder.put("text.TOML", "[tools.slugify]\nhidden = true");
+    folder.put("text.TOML", "[tools.slugify]\ndisabled = true");
     let mut server = StdioServer::start(&folder);
     let why = "text.TOML looks like its grant, whose name must be text.toml: rename text.TOML or delete it";
     server.log.wait_for(why);
@@ -35,7 +35,7 @@ fn a_plugin_whose_grant_has_another_name_is_refused() {
     assert_eq!((called.code, called.stdout.as_str()), (1, ""), "{called}");
     rename("text.TOML", "text.toml");
     server.wait_until_listed(&["count", "read_file"]);
-    // What the grant hides stays hidden when the grant in service gets another name.
+    // What the grant disables stays disabled when the grant in service gets another name.
     rename("text.toml", "text.toml.txt");
     server.log.wait_for("text.toml.txt looks like its grant");
     assert_eq!(server.tool_names(), ["count", "read_file"]);
@@ -47,10 +47,10 @@ fn a_plugin_whose_grant_has_another_name_is_refused() {
 #[test]
 fn a_grant_for_a_tool_that_does_not_exist_is_refused_with_the_nearest_name() {
     let folder = Folder::with("text.wasm", texts("one"));
-    folder.put("text.toml", "[tools.slugify]\nhidden = true");
+    folder.put("text.toml", "[tools.slugify]\ndisabled = true");
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "read_file"]);
-    // The mistake does not show the tool that the grant before it hides.
+    // The mistake does not enable the tool that the grant before it disables.
     folder.put("text.toml", "[tools.slugifi]\nrequire_approval = \"always\"");
     let why = "text.toml: tools.slugifi: the plugin has no tool with this name; did you mean \"slugify\"?";
     let line = server.log.wait_for("refused");
@@ -73,7 +73,7 @@ fn a_grant_for_a_tool_that_does_not_exist_is_refused_with_the_nearest_name() {
 #[test]
 fn an_update_that_renames_a_tool_does_not_drop_its_protection() {
     let folder = Folder::with("text.wasm", texts("one"));
-    folder.put("text.toml", "[tools.slugify]\nhidden = true");
+    folder.put("text.toml", "[tools.slugify]\ndisabled = true");
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "read_file"]);
     folder.put("text.wasm", TinyComponent::new(&["count", "read_file", "slugify_text"]).with_text("two").build());
@@ -86,25 +86,28 @@ fn an_update_that_renames_a_tool_does_not_drop_its_protection() {
 #[test]
 fn only_the_tools_that_a_grant_lists_are_offered() {
     let folder = Folder::with("text.wasm", texts("one"));
-    folder.put("text.toml", "prefix = \"t\"\noffer = [\"read_*\", \"count\"]");
+    folder.put("text.toml", "prefix = \"t\"\nenabled_tools = [\"read_*\", \"count\"]");
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["t_count", "t_read_file"]);
     assert_eq!(server.error("tools/call", json!({"name": "t_slugify"}))["message"], "Unknown tool: t_slugify");
     // A tool that an update adds is offered if the list names it.
     folder.put("text.wasm", TinyComponent::new(&["count", "erase", "read_file", "read_link", "slugify"]).build());
     server.wait_until_listed(&["t_count", "t_read_file", "t_read_link"]);
-    // What else the grant says of a tool does not offer it, and a tool of the list can be hidden.
-    folder.put("text.toml", "offer = [\"read_*\"]\n[tools.erase]\ntitle = \"Erase\"\n[tools.read_link]\nhidden = true");
+    // What else the grant says of a tool does not offer it, and a tool of the list can be disabled.
+    folder.put(
+        "text.toml",
+        "enabled_tools = [\"read_*\"]\n[tools.erase]\ntitle = \"Erase\"\n[tools.read_link]\ndisabled = true",
+    );
     server.wait_until_listed(&["read_file"]);
-    folder.put("text.toml", "offer = [\"raed_file\"]");
+    folder.put("text.toml", "enabled_tools = [\"raed_file\"]");
     let line = server.log.wait_for("refused");
-    let why = "text.toml: offer: the plugin has no tool \"raed_file\"; did you mean \"read_file\"?";
+    let why = "text.toml: enabled_tools: the plugin has no tool \"raed_file\"; did you mean \"read_file\"?";
     assert!(line.contains(why), "{line}");
     assert_eq!(server.tool_names(), ["read_file"]);
 }
 
 #[test]
-fn without_offer_every_tool_is_offered() {
+fn without_enabled_tools_every_tool_is_offered() {
     let folder = Folder::with("text.wasm", texts("one"));
     folder.put("text.toml", "prefix = \"t\"");
     let mut server = StdioServer::start(&folder);
@@ -133,7 +136,7 @@ fn a_grant_for_one_file_is_not_inherited_by_another() {
 #[test]
 fn without_a_pin_another_file_is_served() {
     let folder = Folder::with("text.wasm", texts("one"));
-    folder.put("text.toml", "[tools.slugify]\nhidden = true");
+    folder.put("text.toml", "[tools.slugify]\ndisabled = true");
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "read_file"]);
     folder.put("text.wasm", texts("two"));

@@ -54,9 +54,9 @@ const TABLES: &[Table] = &[
             ("require_approval", APPROVE, APPROVE),
             ("arguments", LENIENT, STRICT),
             (
-                "offer",
+                "enabled_tools",
                 "grants::only_the_tools_that_a_grant_lists_are_offered",
-                "grants::without_offer_every_tool_is_offered",
+                "grants::without_enabled_tools_every_tool_is_offered",
             ),
             (
                 "component",
@@ -68,7 +68,7 @@ const TABLES: &[Table] = &[
             ("permissions", MOUNTED, UNMOUNTED),
             ("secrets", SOURCE, NO_SOURCE),
             ("config", CONFIG, CONFIG),
-            ("tools", TOOLS, "grants::without_offer_every_tool_is_offered"),
+            ("tools", TOOLS, "grants::without_enabled_tools_every_tool_is_offered"),
         ],
     },
     Table {

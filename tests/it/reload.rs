@@ -160,7 +160,7 @@ fn a_hundred_rebuilds_in_a_row_end_with_the_last() {
 #[test]
 fn a_grant_that_is_a_link_to_nowhere_is_not_taken_for_none() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a", "b"]).build());
-    folder.put("a.toml", "[tools.b]\nhidden = true");
+    folder.put("a.toml", "[tools.b]\ndisabled = true");
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a"]);
     // What the link should lead to comes later, or never: until then, what was known of the plugin counts.
@@ -169,7 +169,7 @@ fn a_grant_that_is_a_link_to_nowhere_is_not_taken_for_none() {
     server.log.wait_for("a.toml is a link to a file that does not exist");
     folder.put("c.wasm", TinyComponent::new(&["c"]).build());
     server.wait_until_listed(&["a", "c"]);
-    folder.put("nowhere.toml", "[tools.a]\nhidden = true");
+    folder.put("nowhere.toml", "[tools.a]\ndisabled = true");
     server.wait_until_listed(&["b", "c"]);
     // A server that starts has no version before.
     folder.remove("nowhere.toml");

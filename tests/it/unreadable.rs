@@ -36,7 +36,7 @@ fn a_folder_that_cannot_be_read_belongs_to_its_plugin_alone() {
         let mut server = StdioServer::run(command).with_handshake("2025-11-25");
         server.wait_until_listed(&["a", "b"]);
         // What happens to other plugins has its effect: permissions are taken away, and files are deleted.
-        folder.put("a.toml", "[tools.b]\nhidden = true");
+        folder.put("a.toml", "[tools.b]\ndisabled = true");
         server.wait_until_listed(&["a"]);
         folder.remove("a.wasm");
         folder.put("c.wasm", TinyComponent::new(&["c"]).build());
@@ -60,7 +60,7 @@ fn a_folder_that_cannot_be_read_any_more_stops_no_revocation() {
     server.wait_until_listed(&["a", "b"]);
     server.wait_until("the file is offered", |server| uris(server).len() == 1);
     set_mode(&files, 0o444);
-    folder.put("a.toml", "[tools.b]\nhidden = true");
+    folder.put("a.toml", "[tools.b]\ndisabled = true");
     server.wait_until_listed(&["a"]);
     folder.remove("a.wasm");
     server.wait_until_listed(&[]);

@@ -108,7 +108,7 @@ fn grant_report(terms: &PluginTerms) -> GrantReport {
         .filter_map(|secret| Some(format!("{} as {}", secret.name, secret.credential_rule.as_ref()?)));
     let tools =
         terms.tools.iter().map(|(name, tool)| (name, tool.context.limits.differences_from(limits).collect::<Vec<_>>()));
-    let hidden = terms.tool_overrides.iter().filter(|(_, shown)| shown.hidden);
+    let disabled = terms.tool_overrides.iter().filter(|(_, shown)| shown.disabled);
     GrantReport {
         prefix: terms.prefix.clone(),
         limits: limits.clone(),
@@ -116,7 +116,7 @@ fn grant_report(terms: &PluginTerms) -> GrantReport {
             .filter(|(_, unlike)| !unlike.is_empty())
             .map(|(name, unlike)| (name.clone(), LimitOverrides(unlike)))
             .collect(),
-        hidden: hidden.map(|(name, _)| name.clone()).collect(),
+        disabled_tools: disabled.map(|(name, _)| name.clone()).collect(),
         rate_limit: terms.rate_limit,
         permissions: permissions.clone(),
         secrets: secrets.available_names(),

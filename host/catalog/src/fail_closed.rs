@@ -18,7 +18,7 @@ prefix = "acme"
 separator = "."
 arguments = "lenient"
 require_approval = "first"
-offer = ["erase", "look", "read_*"]
+enabled_tools = ["erase", "look", "read_*"]
 component = "sha256:0707070707070707070707070707070707070707070707070707070707070707"
 [limits]
 fuel = 1_000_000
@@ -82,7 +82,7 @@ destructive = true
 idempotent = true
 open_world = false
 [tools.look]
-hidden = true
+disabled = true
 [tools.read_file.limits]
 fuel = 1_000
 timeout = "1s"
@@ -191,7 +191,7 @@ fn assert_within(one: &Grant, other: &Grant, context: &str) {
     assert!(is_strict || one.arguments == other.arguments, "{context}: arguments are converted");
     for name in TOOLS {
         let tool = |grant: &Grant| grant.tools.get(name).unwrap_or(&unset).clone();
-        let is_shown = |grant: &Grant| !tool(grant).hidden && grant.offers(name);
+        let is_shown = |grant: &Grant| !tool(grant).disabled && grant.offers(name);
         assert!(is_shown(other) || !is_shown(one), "{context}: {name} is shown");
         let [here, there] = [one, other].map(|grant| grant.approvals(rules.require_approval).setting_for(name));
         assert!(asks_as_often(here, there), "{context}: {name} {here:?} {there:?}");
@@ -277,7 +277,7 @@ fn a_misspelt_name_or_value_of_any_key_is_refused() {
 fn a_grant_that_ends_early_gives_nothing_and_lifts_nothing() {
     let whole = parse(COMPLETE).unwrap();
     let [none, few] =
-        ["", "require_approval = \"always\"\n[permissions]\nenvironment = [\"LANG\"]\n[tools.erase]\nhidden = true"]
+        ["", "require_approval = \"always\"\n[permissions]\nenvironment = [\"LANG\"]\n[tools.erase]\ndisabled = true"]
             .map(|text| parse(text).unwrap());
     let mut valid = 0;
     for cut in 0..=COMPLETE.len() {

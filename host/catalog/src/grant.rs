@@ -52,7 +52,7 @@ pub struct Grant {
     /// The tools that are offered, by patterns of their names without the prefix. `None` offers all
     /// of them.
     #[serde(deserialize_with = "patterns")]
-    pub offer: Option<Vec<ToolPattern>>,
+    pub enabled_tools: Option<Vec<ToolPattern>>,
     /// The only component that the grant applies to. `None` accepts any file.
     #[serde(deserialize_with = "digest")]
     pub component: Option<Digest>,
@@ -84,8 +84,8 @@ pub struct ToolGrant {
     pub limits: ToolLimits,
     /// Calls of this tool that a person must allow first. `None` uses the grant's setting.
     pub require_approval: Option<ApprovalSetting>,
-    /// See [`ToolOverride::hidden`].
-    pub hidden: bool,
+    /// See [`ToolOverride::disabled`].
+    pub disabled: bool,
     /// See [`ToolOverride::title`].
     pub title: Option<String>,
     /// See [`ToolOverride::description`].
@@ -102,7 +102,7 @@ impl ToolGrant {
     /// Returns the changes to the tool's definition.
     pub fn to_override(&self) -> ToolOverride {
         ToolOverride {
-            hidden: self.hidden,
+            disabled: self.disabled,
             title: self.title.clone(),
             description: self.description.clone(),
             annotations: self.annotations,
@@ -116,7 +116,7 @@ impl ToolGrant {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolOverride {
     /// If set, the tool is not offered.
-    pub hidden: bool,
+    pub disabled: bool,
     /// A display name.
     pub title: Option<String>,
     /// Description of the tool, for the model.

@@ -40,7 +40,7 @@ impl Grant {
 
     /// Returns whether [`Grant::check_component`] has anything to compare.
     pub(crate) fn names_component(&self) -> bool {
-        self.component.is_some() || self.offer.is_some() || !self.tools.is_empty()
+        self.component.is_some() || self.enabled_tools.is_some() || !self.tools.is_empty()
     }
 
     /// Checks the names in the grant against those of the plugin's tools, and of those that are left
@@ -64,21 +64,21 @@ impl Grant {
             }
             return Err(format!("tools.{name}: the plugin has no tool with this name{}", near(name)));
         }
-        for pattern in self.offer.iter().flatten() {
+        for pattern in self.enabled_tools.iter().flatten() {
             if !known.iter().any(|name| pattern.matches(name)) {
                 let text = pattern.as_str();
                 if let Some((_, why)) = left_out.iter().find(|(name, _)| pattern.matches(name)) {
                     return Err(format!("offer: {text:?}: {}", omitted(why)));
                 }
-                return Err(format!("offer: the plugin has no tool {text:?}{}", near(&text.replace('*', ""))));
+                return Err(format!("enabled_tools: the plugin has no tool {text:?}{}", near(&text.replace('*', ""))));
             }
         }
         Ok(())
     }
 
-    /// Returns whether the tool `name` (without the prefix) is offered, unless it is hidden.
+    /// Returns whether the tool `name` (without the prefix) is offered, unless the grant disables it.
     pub(crate) fn offers(&self, name: &str) -> bool {
-        self.offer.as_ref().is_none_or(|patterns| patterns.iter().any(|pattern| pattern.matches(name)))
+        self.enabled_tools.as_ref().is_none_or(|patterns| patterns.iter().any(|pattern| pattern.matches(name)))
     }
 }
 
@@ -100,20 +100,20 @@ mod tests {
         let check = |text: &str| parse(text).and_then(|grant| grant.check_names(digest, &tools, &left_out));
         for text in [
             String::new(),
-            "[tools.slugify]\nhidden = true".to_owned(),
-            "offer = [\"read_*\"]".to_owned(),
+            "[tools.slugify]\ndisabled = true".to_owned(),
+            "enabled_tools = [\"read_*\"]".to_owned(),
             format!("component = \"sha256:{pinned}\""),
         ] {
             assert_eq!(check(&text), Ok(()), "{text}");
         }
         let wrong = [
             "[tools.slugifi]\nrequire_approval = \"always\"",
-            "[tools.erase]\nhidden = true",
-            "offer = [\"raed_*\"]",
-            "offer = [\"slugify\", \"erase\"]",
-            "offer = []",
-            "offer = [\"read file\"]",
-            "offer = \"read_*\"",
+            "[tools.erase]\ndisabled = true",
+            "enabled_tools = [\"raed_*\"]",
+            "enabled_tools = [\"slugify\", \"erase\"]",
+            "enabled_tools = []",
+            "enabled_tools = [\"read file\"]",
+            "enabled_tools = \"read_*\"",
             "component = \"sha256:07\"",
             "component = \"07\"",
         ];

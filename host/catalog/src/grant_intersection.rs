@@ -29,7 +29,7 @@ impl LoadPolicy {
                 (ours, theirs) if ours == theirs => theirs,
                 _ => Some(ArgumentCheck::Strict),
             },
-            offer: in_force.offer.clone(),
+            enabled_tools: in_force.enabled_tools.clone(),
             component: in_force.component,
             limits,
             rate_limit: self.common_rate_limit(new, in_force),
@@ -125,9 +125,9 @@ impl LoadPolicy {
             // No schema expresses the intersection of two schemas.
             let differ = ours.input_schema.is_some() && theirs.input_schema.is_some();
             let differ = differ && ours.input_schema != theirs.input_schema;
-            let hidden = ours.hidden || theirs.hidden || !new.offers(name) || differ;
+            let disabled = ours.disabled || theirs.disabled || !new.offers(name) || differ;
             let input_schema = theirs.input_schema.clone().or_else(|| ours.input_schema.clone());
-            (name.clone(), ToolGrant { limits: own, require_approval, hidden, input_schema, ..theirs.clone() })
+            (name.clone(), ToolGrant { limits: own, require_approval, disabled, input_schema, ..theirs.clone() })
         };
         let kept = |(name, tool): &(String, ToolGrant)| *tool != unset || new.tools.contains_key(name);
         names.into_iter().map(common).filter(kept).collect()

@@ -100,8 +100,8 @@ impl LoadPolicy {
         }
         let own = component.contents.tools.iter().filter(|_| !component.is_command()).map(|known| &known.tool.name);
         let left_out = own.filter(|name| !grant.offers(name));
-        let hidden = || ToolOverride { hidden: true, ..ToolOverride::default() };
-        let mut shown: BTreeMap<String, ToolOverride> = left_out.map(|name| (name.clone(), hidden())).collect();
+        let disabled = || ToolOverride { disabled: true, ..ToolOverride::default() };
+        let mut shown: BTreeMap<String, ToolOverride> = left_out.map(|name| (name.clone(), disabled())).collect();
         let roots = MountRoots::new(&grant.permissions.mounts);
         let (requests, connections, key_value) =
             (PluginHttp::default(), PluginConnections::default(), KeyValue::default());
@@ -112,8 +112,8 @@ impl LoadPolicy {
         for (name, tool) in grant.tools {
             let (limits, clamps) = environment.limits.with(&tool.limits.to_patch(), &self.ceiling);
             remarks.extend(clamps.iter().map(|clamp| format!("tools.{name}.{clamp}")));
-            let hidden = tool.hidden || shown.contains_key(&name);
-            let look = ToolOverride { hidden, ..tool.to_override() };
+            let disabled = tool.disabled || shown.contains_key(&name);
+            let look = ToolOverride { disabled, ..tool.to_override() };
             if look != ToolOverride::default() {
                 shown.insert(name.clone(), look);
             }

@@ -863,7 +863,7 @@ impl Recompile for ComponentOrigin {
 /// The grant restricts code: it was written for a component that does not exist.
 fn codeless_plugin(id: &str, grant: &Grant) -> Result<(Arc<LoadedComponent>, Grant), LoadError> {
     let keys = [
-        ("offer", grant.offer.is_some()),
+        ("enabled_tools", grant.enabled_tools.is_some()),
         ("component", grant.component.is_some()),
         ("tools", !grant.tools.is_empty()),
     ];

@@ -146,7 +146,7 @@ fn named_tools(id: &str, component: &LoadedComponent, terms: &PluginTerms) -> Ve
         let renamed = component.is_command().then(|| Arc::new(definition.with_name(tool_name(id))));
         let definition = renamed.as_ref().unwrap_or(definition);
         let definition = match terms.tool_overrides.get(&definition.tool.name) {
-            Some(shown) if shown.hidden => continue,
+            Some(shown) if shown.disabled => continue,
             Some(shown) => Arc::new(definition.with_override(shown)),
             None => Arc::clone(definition),
         };

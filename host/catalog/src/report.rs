@@ -67,9 +67,9 @@ pub struct GrantReport {
     /// The limits that differ for individual tools, by the tool's name without the prefix.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, LimitOverrides>,
-    /// The tools that the grant hides.
+    /// The tools that the grant disables.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub hidden: Vec<String>,
+    pub disabled_tools: Vec<String>,
     /// The rate limit of each tool; `None` means no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<ToolRateLimit>,

@@ -42,11 +42,13 @@ impl<'de> Deserialize<'de> for ToolPattern {
     }
 }
 
-/// Parses the patterns of `offer`.
+/// Parses the patterns of `enabled_tools`.
 pub(crate) fn patterns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<ToolPattern>>, D::Error> {
     let patterns = Vec::<ToolPattern>::deserialize(deserializer)?;
     if patterns.is_empty() {
-        return Err(D::Error::custom("expected at least one name or pattern; to offer every tool, leave out `offer`"));
+        return Err(D::Error::custom(
+            "expected at least one name or pattern; to offer every tool, leave out `enabled_tools`",
+        ));
     }
     Ok(Some(patterns))
 }

@@ -58,8 +58,8 @@ pub(crate) fn term_lines(granted: &GrantReport) -> Vec<String> {
     for credential in &granted.credentials {
         lines.push(format!("HTTP requests carry {credential}"));
     }
-    if !granted.hidden.is_empty() {
-        lines.push(format!("hidden tools: {}", granted.hidden.join(", ")));
+    if !granted.disabled_tools.is_empty() {
+        lines.push(format!("disabled tools: {}", granted.disabled_tools.join(", ")));
     }
     if !granted.config.is_empty() {
         lines.push(format!("configuration keys: {}", granted.config.join(", ")));
