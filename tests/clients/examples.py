@@ -23,7 +23,7 @@ def prepare(plugins: Path, site: Site) -> None:
             continue
         grant = (EXAMPLES / name / f"{name}.toml").read_text()
         grant = grant.replace("https://api.open-meteo.com", site.origin)
-        grant = grant.replace("[permissions]\n", '[permissions]\nnetwork_private = ["127.0.0.1"]\n')
+        grant = grant.replace("[permissions]\n", '[permissions]\nprivate_networks = ["127.0.0.1"]\n')
         (plugins / f"{name}.toml").write_text(grant)
     tables = plugins.parent / "tables"
     tables.mkdir(exist_ok=True)

@@ -206,7 +206,7 @@ def grant(plugins: Path, language: str, site: Site) -> None:
     permissions = f"""
 [permissions]
 http = ["{site.origin}"]
-network_private = ["127.0.0.1"]
+private_networks = ["127.0.0.1"]
 
 [permissions.state]
 size = "10KiB"

@@ -64,7 +64,7 @@ def allow(plugins: Path, name: str, address: str, data: Path) -> None:
 [permissions]
 http = ["http://{address}"]
 tcp = ["{address}"]
-network_private = ["127.0.0.0/8"]
+private_networks = ["127.0.0.0/8"]
 [permissions.state]
 [[permissions.mounts]]
 host = "{folder}"

@@ -107,46 +107,46 @@ attempts! {
 
     "calls the metadata service":
         try_to_send r#"{"url": "http://169.254.169.254/latest"}"#
-        => DENIED, LITERAL, r#"http = ["http://169.254.169.254"]\nnetwork_private = ["169.254.169.254"]"#;
+        => DENIED, LITERAL, r#"http = ["http://169.254.169.254"]\nprivate_networks = ["169.254.169.254"]"#;
     "calls the metadata service in decimal":
         try_to_send r#"{"url": "http://2852039166/latest"}"#
-        => DENIED, LITERAL, r#"http = ["http://169.254.169.254"]\nnetwork_private = ["169.254.169.254"]"#;
+        => DENIED, LITERAL, r#"http = ["http://169.254.169.254"]\nprivate_networks = ["169.254.169.254"]"#;
     "calls the metadata service in hexadecimal":
         try_to_send r#"{"url": "http://0xa9fea9fe/latest"}"#
-        => DENIED, LITERAL, r#"http = ["http://169.254.169.254"]\nnetwork_private = ["169.254.169.254"]"#;
+        => DENIED, LITERAL, r#"http = ["http://169.254.169.254"]\nprivate_networks = ["169.254.169.254"]"#;
     "calls the metadata service in octal":
         try_to_send r#"{"url": "http://0251.0376.0251.0376/latest"}"#
-        => DENIED, LITERAL, r#"http = ["http://169.254.169.254"]\nnetwork_private = ["169.254.169.254"]"#;
+        => DENIED, LITERAL, r#"http = ["http://169.254.169.254"]\nprivate_networks = ["169.254.169.254"]"#;
     "calls the metadata service with parts left out":
         try_to_send r#"{"url": "http://169.254.43518/latest"}"#
-        => DENIED, LITERAL, r#"http = ["http://169.254.169.254"]\nnetwork_private = ["169.254.169.254"]"#;
+        => DENIED, LITERAL, r#"http = ["http://169.254.169.254"]\nprivate_networks = ["169.254.169.254"]"#;
     "calls the metadata service as an address of IPv6":
         try_to_send r#"{"url": "http://[::ffff:169.254.169.254]/latest"}"#
-        => DENIED, LITERAL, r#"http = ["http://[::ffff:169.254.169.254]"]\nnetwork_private = ["169.254.169.254"]"#;
+        => DENIED, LITERAL, r#"http = ["http://[::ffff:169.254.169.254]"]\nprivate_networks = ["169.254.169.254"]"#;
     "calls the metadata service in hexadecimal IPv6":
         try_to_send r#"{"url": "http://[::ffff:a9fe:a9fe]/latest"}"#
-        => DENIED, LITERAL, r#"http = ["http://[::ffff:169.254.169.254]"]\nnetwork_private = ["169.254.169.254"]"#;
+        => DENIED, LITERAL, r#"http = ["http://[::ffff:169.254.169.254]"]\nprivate_networks = ["169.254.169.254"]"#;
     "calls the metadata service through NAT64":
         try_to_send r#"{"url": "http://[64:ff9b::a9fe:a9fe]/latest"}"#
-        => DENIED, LITERAL, r#"http = ["http://[64:ff9b::a9fe:a9fe]"]\nnetwork_private = ["64:ff9b::a9fe:a9fe", "169.254.169.254"]"#;
+        => DENIED, LITERAL, r#"http = ["http://[64:ff9b::a9fe:a9fe]"]\nprivate_networks = ["64:ff9b::a9fe:a9fe", "169.254.169.254"]"#;
     "calls the metadata service of IPv6":
         try_to_send r#"{"url": "http://[fd00:ec2::254]/latest"}"#
-        => DENIED, LITERAL, r#"http = ["http://[fd00:ec2::254]"]\nnetwork_private = ["fd00:ec2::254"]"#;
+        => DENIED, LITERAL, r#"http = ["http://[fd00:ec2::254]"]\nprivate_networks = ["fd00:ec2::254"]"#;
     "calls loopback in decimal":
         try_to_send r#"{"url": "http://2130706434:{port}/"}"#
-        => DENIED, LITERAL, r#"http = ["http://127.0.0.2:{port}"]\nnetwork_private = ["127.0.0.2"]"#;
+        => DENIED, LITERAL, r#"http = ["http://127.0.0.2:{port}"]\nprivate_networks = ["127.0.0.2"]"#;
     "calls loopback in octal":
         try_to_send r#"{"url": "http://0177.0.0.2:{port}/"}"#
-        => DENIED, LITERAL, r#"http = ["http://127.0.0.2:{port}"]\nnetwork_private = ["127.0.0.2"]"#;
+        => DENIED, LITERAL, r#"http = ["http://127.0.0.2:{port}"]\nprivate_networks = ["127.0.0.2"]"#;
     "calls loopback as an address of IPv6":
         try_to_send r#"{"url": "http://[::ffff:127.0.0.1]:{port}/"}"#
-        => DENIED, LITERAL, r#"http = ["http://[::ffff:127.0.0.1]:{port}"]\nnetwork_private = ["127.0.0.1"]"#;
+        => DENIED, LITERAL, r#"http = ["http://[::ffff:127.0.0.1]:{port}"]\nprivate_networks = ["127.0.0.1"]"#;
     "calls loopback of IPv6":
         try_to_send r#"{"url": "http://[::1]:{port}/"}"#
-        => DENIED, LITERAL, r#"http = ["http://[::1]:{port}"]\nnetwork_private = ["::1"]"#;
+        => DENIED, LITERAL, r#"http = ["http://[::1]:{port}"]\nprivate_networks = ["::1"]"#;
     "calls the unspecified address":
         try_to_send r#"{"url": "http://0.0.0.0:{port}/"}"#
-        => DENIED, LITERAL, r#"http = ["http://0.0.0.0:{port}"]\nnetwork_private = ["0.0.0.0"]"#;
+        => DENIED, LITERAL, r#"http = ["http://0.0.0.0:{port}"]\nprivate_networks = ["0.0.0.0"]"#;
     "calls a host with a zone":
         try_to_send r#"{"url": "http://[fe80::1%25eth0]/"}"#
         => DENIED, "The address of the request contains `%`; write a host without percent-encoding and without an IPv6 zone.", "";
@@ -155,20 +155,20 @@ attempts! {
         => DENIED, "The address of the request ends in a number or has brackets, but is not a valid IP address.", "";
     "calls an allowed address that is private":
         try_to_send r#"{"url": "http://10.0.0.7/"}"#
-        => PROHIBITED, ADDRESS, r#"network_private = ["10.0.0.7"]"#;
+        => PROHIBITED, ADDRESS, r#"private_networks = ["10.0.0.7"]"#;
     "calls an allowed address that is private, in decimal":
         try_to_send r#"{"url": "http://167772167/"}"#
-        => PROHIBITED, ADDRESS, r#"network_private = ["10.0.0.7"]"#;
+        => PROHIBITED, ADDRESS, r#"private_networks = ["10.0.0.7"]"#;
     "calls loopback by its name":
         try_to_send r#"{"url": "http://localhost:1/"}"#
         => DENIED, "http://localhost:1 is not among the origins that this tool may send requests to.", r#"http = ["http://localhost:1"]"#;
 
     "calls another port":
         try_to_send r#"{"url": "http://127.0.0.1:1/"}"#
-        => DENIED, "This tool may call 127.0.0.1 at another port, and not at 1.", r#"http = ["http://127.0.0.1:1"]\nnetwork_private = ["127.0.0.1"]"#;
+        => DENIED, "This tool may call 127.0.0.1 at another port, and not at 1.", r#"http = ["http://127.0.0.1:1"]\nprivate_networks = ["127.0.0.1"]"#;
     "calls the default port":
         try_to_send r#"{"url": "http://127.0.0.1/"}"#
-        => DENIED, "This tool may call 127.0.0.1 at another port, and not at 80.", r#"http = ["http://127.0.0.1"]\nnetwork_private = ["127.0.0.1"]"#;
+        => DENIED, "This tool may call 127.0.0.1 at another port, and not at 80.", r#"http = ["http://127.0.0.1"]\nprivate_networks = ["127.0.0.1"]"#;
     "calls port 0":
         try_to_send r#"{"url": "http://127.0.0.1:0/"}"#
         => DENIED, PORT, "";
@@ -186,7 +186,7 @@ attempts! {
         => DENIED, "This tool may call allowed.example over https, and not over http.", r#"http = ["http://allowed.example"]"#;
     "calls with the other scheme at the same port":
         try_to_send r#"{"url": "https://127.0.0.1:{port}/"}"#
-        => DENIED, "This tool may call 127.0.0.1 over http, and not over https.", r#"http = ["https://127.0.0.1:{port}"]\nnetwork_private = ["127.0.0.1"]"#;
+        => DENIED, "This tool may call 127.0.0.1 over http, and not over https.", r#"http = ["https://127.0.0.1:{port}"]\nprivate_networks = ["127.0.0.1"]"#;
 
     "uses another method":
         try_to_send r#"{"method": "POST", "url": "https://paths.example/v1"}"#
@@ -285,13 +285,13 @@ attempts! {
         => INVALID, "The name to resolve contains `%`; write a host without percent-encoding and without an IPv6 zone.", "";
     "connects to the metadata service":
         try_to_connect r#"{"host": "169.254.169.254", "port": 80}"#
-        => NO_CONNECTION, TCP_LITERAL, r#"tcp = ["169.254.169.254:80"]\nnetwork_private = ["169.254.169.254"]"#;
+        => NO_CONNECTION, TCP_LITERAL, r#"tcp = ["169.254.169.254:80"]\nprivate_networks = ["169.254.169.254"]"#;
     "connects to the metadata service as an address of IPv6":
         try_to_connect r#"{"host": "::ffff:169.254.169.254", "port": 80}"#
         => INVALID, "No tool may connect to [::ffff:169.254.169.254]:80: that is no address of a host.", "";
     "connects to another port":
         try_to_connect r#"{"host": "127.0.0.1", "port": 1}"#
-        => NO_CONNECTION, "This tool may connect to 127.0.0.1 at another port, and not at 1.", r#"tcp = ["127.0.0.1:1"]\nnetwork_private = ["127.0.0.1"]"#;
+        => NO_CONNECTION, "This tool may connect to 127.0.0.1 at another port, and not at 1.", r#"tcp = ["127.0.0.1:1"]\nprivate_networks = ["127.0.0.1"]"#;
     "connects to port 0":
         try_to_connect r#"{"host": "127.0.0.1", "port": 0}"#
         => INVALID, "Port 0 is not a port to connect to.", "";
@@ -300,10 +300,10 @@ attempts! {
         => INVALID, "No tool may connect to 0.0.0.0:5432: that is no address of a host.", "";
     "connects to loopback in IPv6":
         try_to_connect r#"{"host": "::1", "port": 5432}"#
-        => NO_CONNECTION, TCP_LITERAL, r#"tcp = ["[::1]:5432"]\nnetwork_private = ["::1"]"#;
+        => NO_CONNECTION, TCP_LITERAL, r#"tcp = ["[::1]:5432"]\nprivate_networks = ["::1"]"#;
     "connects to an allowed address that is private":
         try_to_connect r#"{"host": "10.0.0.7", "port": 5432}"#
-        => NO_CONNECTION, ADDRESS, r#"network_private = ["10.0.0.7"]"#;
+        => NO_CONNECTION, ADDRESS, r#"private_networks = ["10.0.0.7"]"#;
     "resolves another name":
         resolve r#"{"host": "secret.evil.example", "port": 5432}"#
         => NO_CONNECTION, "secret.evil.example is not among the hosts that this tool may connect to.", r#"tcp = ["secret.evil.example:PORT"]"#;
@@ -311,7 +311,7 @@ attempts! {
 
 /// Grants for a plugin that sends requests and for one that connects. Both may reach a server at 127.0.0.1.
 fn put_grants(folder: &Folder, port: u16) {
-    let private = "network_private = [\"127.0.0.1\"]";
+    let private = "private_networks = [\"127.0.0.1\"]";
     folder.put(
         "web.toml",
         format!(
@@ -424,7 +424,7 @@ fn a_name_that_leads_elsewhere_by_the_next_connection_is_denied_and_has_its_line
         leads_to(address);
         assert_eq!(server.text("try_to_send", send.clone()), PROHIBITED, "{address}");
         assert_eq!(server.text("try_to_connect", connect.clone()), NO_CONNECTION, "{address}");
-        let remedy = format!("network_private = [{:?}]", address.trim_start_matches("::ffff:"));
+        let remedy = format!("private_networks = [{:?}]", address.trim_start_matches("::ffff:"));
         expected.extend([vec![remedy.clone()], vec![remedy]]);
     }
     assert!(site.requests.try_recv().is_err());
@@ -450,7 +450,7 @@ fn the_target_of_a_redirect_is_denied_and_has_its_line() {
     assert_eq!((kind.as_str(), said), ("denied", format!("{DENIED}\n{LITERAL}")));
     server.stop();
     let lines = audited(&folder);
-    let remedy = "http = [\"http://169.254.169.254\"]\nnetwork_private = [\"169.254.169.254\"]";
+    let remedy = "http = [\"http://169.254.169.254\"]\nprivate_networks = [\"169.254.169.254\"]";
     assert_eq!((denials(&lines, 1), denials(&lines, 2)), (vec![], vec![(LITERAL, remedy)]));
     let outcomes: Vec<_> = lines.iter().filter(|line| line["event"] == "call").map(|call| &call["outcome"]).collect();
     assert_eq!(outcomes, ["ok", "denied"]);

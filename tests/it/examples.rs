@@ -76,7 +76,7 @@ fn grant(name: &str, origin: &str, site: &Site) -> String {
     let grant = fs::read_to_string(workspace::root().join(format!("examples/{name}/{name}.toml"))).unwrap();
     let changed = grant.replace(origin, &site.origin());
     assert_ne!(changed, grant, "{origin}");
-    changed.replace("[permissions]\n", "[permissions]\nnetwork_private = [\"127.0.0.1\"]\n")
+    changed.replace("[permissions]\n", "[permissions]\nprivate_networks = [\"127.0.0.1\"]\n")
 }
 
 /// A server with one example.

@@ -89,7 +89,7 @@ const TABLES: &[Table] = &[
                 "sockets::what_the_grant_lists_is_connected_to_by_name_and_by_address",
                 "sockets::nothing_is_connected_to_without_a_grant_and_the_log_says_what_would_allow_it",
             ),
-            ("network_private", SENT, "requests::an_address_that_is_not_global_needs_a_grant_of_its_own"),
+            ("private_networks", SENT, "requests::an_address_that_is_not_global_needs_a_grant_of_its_own"),
             (
                 "deterministic",
                 "determinism::the_same_call_has_the_same_clocks_and_random_numbers",

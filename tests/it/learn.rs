@@ -27,7 +27,7 @@ fn what_is_denied_is_proposed_and_allowed_once_the_operator_renames_it() {
     server.log.wait_for("wrote a proposed grant: web.toml.proposed; to accept it, rename it");
     let text = proposed(&folder, "web");
     assert!(text.contains("# ours") && text.contains("timeout = \"5s\""), "{text}");
-    assert!(text.contains("http = [\"http://127.0.0.1:9\"]\nnetwork_private = [\"127.0.0.1\"]\n"), "{text}");
+    assert!(text.contains("http = [\"http://127.0.0.1:9\"]\nprivate_networks = [\"127.0.0.1\"]\n"), "{text}");
     // It is no grant, and no file that anybody would have to explain.
     assert_eq!(server.text("try_to_send", json!({"url": url})), "The request is denied.");
     let listed = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
@@ -62,7 +62,7 @@ fn each_plugin_has_its_own_proposal_and_a_name_without_a_port_is_a_hint() {
     drop(server);
     let (web, net) = (proposed(&folder, "web"), proposed(&folder, "net"));
     assert!(web.contains("[permissions]\nhttp = [\"https://a.example.com\"]\n"), "{web}");
-    assert!(net.contains("tcp = [\"10.0.0.7:6379\"]\nnetwork_private = [\"10.0.0.7\"]\n"), "{net}");
+    assert!(net.contains("tcp = [\"10.0.0.7:6379\"]\nprivate_networks = [\"10.0.0.7\"]\n"), "{net}");
     assert!(net.contains("# Under [permissions], complete and add: tcp = [\"db.internal:PORT\"]\n"), "{net}");
 }
 

@@ -76,7 +76,7 @@ fn calls_that_wait_for_a_response_or_a_connection_leave_their_places_to_others()
     for (plugin, permission, to, (waits, arguments), (other, of_other)) in cases {
         let folder = Folder::with("waits.wasm", plugin);
         let to = to.trim_end_matches('/');
-        let permissions = format!("[permissions]\n{permission} = [\"{to}\"]\nnetwork_private = [\"127.0.0.1\"]");
+        let permissions = format!("[permissions]\n{permission} = [\"{to}\"]\nprivate_networks = [\"127.0.0.1\"]");
         folder.put("waits.toml", format!("{permissions}\n[limits]\n{LONG}http_connections = 64\n"));
         let mut server = StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"1h\""));
         let ids: Vec<u64> = (0..20).map(|_| server.start_call(waits, arguments.clone())).collect();

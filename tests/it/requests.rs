@@ -44,7 +44,7 @@ impl Site {
 
     /// The grant that allows everything here.
     pub(crate) fn grant(&self) -> String {
-        format!("[permissions]\nhttp = [\"http://{}\"]\nnetwork_private = [\"127.0.0.1\"]\n", self.address)
+        format!("[permissions]\nhttp = [\"http://{}\"]\nprivate_networks = [\"127.0.0.1\"]\n", self.address)
     }
 }
 
@@ -161,7 +161,7 @@ fn an_address_that_is_not_global_needs_a_grant_of_its_own() {
         let text = server.text("try_to_send", json!({"url": format!("http://{host}/hello")}));
         assert_eq!(text, "The server cannot be found.", "{host}");
     }
-    let line = server.log.wait_for("network_private = ");
+    let line = server.log.wait_for("private_networks = ");
     assert!(line.contains("127.0.0.1"), "{line}");
     assert!(site.requests.try_recv().is_err());
 }
@@ -171,7 +171,7 @@ fn methods_and_paths_bound_what_is_sent() {
     let site = Site::start();
     let grant = format!(
         "[permissions]\nhttp = [{{ origin = \"http://{}\", methods = [\"GET\"], paths = [\"/hello\"] }}]\n\
-         network_private = [\"127.0.0.1\"]",
+         private_networks = [\"127.0.0.1\"]",
         site.address
     );
     let mut server = server(&Folder::new(), &grant);
@@ -265,7 +265,7 @@ fn requests_carry_secrets_that_the_tool_never_has() {
     folder.put(
         "web.toml",
         format!(
-            "[permissions]\nhttp = [\"http://{here}\", \"http://{there}\"]\nnetwork_private = [\"127.0.0.1\"]\n\
+            "[permissions]\nhttp = [\"http://{here}\", \"http://{there}\"]\nprivate_networks = [\"127.0.0.1\"]\n\
              [secrets.token]\nenvironment = \"WEB_TOKEN\"\nheader = \"Authorization\"\nformat = \"Bearer {{}}\"\n\
              origins = [\"http://{here}\"]\n\
              [secrets.key]\nenvironment = \"WEB_KEY\"\nquery = \"key\"\norigins = [\"http://{there}\"]\n\
@@ -319,8 +319,8 @@ fn a_mistake_in_a_grant_is_told_with_its_place() {
         "http = [\"https://*.com\"]",
         "http = [{ origin = \"https://a.example\", method = [\"GET\"] }]",
         "http = [{ origin = \"https://a.example\", methods = [\"get\"] }]",
-        "network_private = [\"10.0.0.1/8\"]",
-        "network_private = [\"0.0.0.0/0\"]",
+        "private_networks = [\"10.0.0.1/8\"]",
+        "private_networks = [\"0.0.0.0/0\"]",
     ] {
         folder.put("web.toml", format!("[permissions]\n{permissions}\n"));
         let outcome = ToolbayCommand::new(&folder).env("WEB_TOKEN", "s3cret-of-here").args(["list"]).run();
@@ -336,7 +336,7 @@ fn list_shows_what_a_plugin_can_request() {
     folder.put(
         "web.toml",
         "[permissions]\nhttp = [\"https://API.example.com:443\", { origin = \"https://*.example.org\", methods = [\"GET\"], \
-         paths = [\"/v1\"] }]\nnetwork_private = [\"10.0.0.0/8\"]",
+         paths = [\"/v1\"] }]\nprivate_networks = [\"10.0.0.0/8\"]",
     );
     insta::assert_snapshot!(ToolbayCommand::new(&folder).args(["list"]).run());
 }
@@ -386,7 +386,7 @@ fn a_certificate_is_trusted_if_its_authority_is_listed() {
     let folder = Folder::new();
     let (address, _) = secure(&authority(&folder));
     let url = format!("https://localhost:{}", address.port());
-    let grant = format!("[permissions]\nhttp = [\"{url}\"]\nnetwork_private = [\"127.0.0.1\", \"::1\"]\n");
+    let grant = format!("[permissions]\nhttp = [\"{url}\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]\n");
     let sends = |config: &str| {
         folder.write_config(config);
         server(&folder, &grant).text("try_to_send", json!({"url": url}))

@@ -57,7 +57,7 @@ fn what_the_grant_lists_is_connected_to_by_name_and_by_address() {
     let echo = Echo::start();
     let port = echo.port();
     for host in ["localhost", "127.0.0.1"] {
-        let grant = format!("[permissions]\ntcp = [\"{host}:{port}\"]\nnetwork_private = [\"127.0.0.1\", \"::1\"]");
+        let grant = format!("[permissions]\ntcp = [\"{host}:{port}\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]");
         let mut server = server(&grant);
         let text = "hello ".repeat(50_000);
         assert_eq!(server.text("talk", json!({"host": host, "port": port, "text": text})), text);
@@ -74,7 +74,7 @@ fn nothing_is_connected_to_without_a_grant_and_the_log_says_what_would_allow_it(
     assert_eq!(kind, "denied");
     assert!(said.ends_with("This tool may connect to no IP address that its grant does not list."), "{said}");
     let remedy =
-        format!("in net.toml: tcp = [\"127.0.0.1:{port}\"] and network_private = [\"127.0.0.1\"] plugin=\"net\"");
+        format!("in net.toml: tcp = [\"127.0.0.1:{port}\"] and private_networks = [\"127.0.0.1\"] plugin=\"net\"");
     server.log.wait_for(&remedy);
     let (kind, said) = error_kind_and_text(&server.call("talk", json!({"host": "db.internal", "port": 5432})));
     assert_eq!(kind, "denied");
@@ -87,7 +87,7 @@ fn nothing_is_connected_to_without_a_grant_and_the_log_says_what_would_allow_it(
 fn another_port_and_another_host_stay_closed() {
     let (echo, other) = (Echo::start(), Echo::start());
     let grant =
-        format!("[permissions]\ntcp = [\"localhost:{}\"]\nnetwork_private = [\"127.0.0.1\", \"::1\"]", echo.port());
+        format!("[permissions]\ntcp = [\"localhost:{}\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]", echo.port());
     let mut server = server(&grant);
     let said = server.text("try_to_connect", json!({"host": "localhost", "port": other.port()}));
     assert_eq!(said, DENIED);
@@ -108,7 +108,7 @@ fn an_address_is_open_only_to_the_call_that_resolved_its_name() {
     let echo = Echo::start();
     let address = format!("127.0.0.1:{}", echo.port());
     let grant =
-        format!("[permissions]\ntcp = [\"localhost:{}\"]\nnetwork_private = [\"127.0.0.1\", \"::1\"]", echo.port());
+        format!("[permissions]\ntcp = [\"localhost:{}\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]", echo.port());
     let mut server = server(&grant);
     let asked = |name: &str| json!({"name": name, "addresses": [address]});
     assert_eq!(server.text("resolve_and_connect", asked("localhost")), "connected");
@@ -126,13 +126,13 @@ fn a_listed_name_or_address_that_is_not_global_needs_a_grant_of_its_own() {
         assert_eq!(server.text("try_to_connect", json!({"host": host, "port": port})), DENIED, "{host}");
         assert!(!server.text("resolve", json!({"host": "localhost", "port": port})).contains("127.0.0.1"));
     }
-    server.log.wait_for("To allow it, add to [permissions] in net.toml: network_private = [");
+    server.log.wait_for("To allow it, add to [permissions] in net.toml: private_networks = [");
     assert!(echo.came.try_recv().is_err());
 }
 
 #[test]
 fn only_names_that_the_grant_lists_are_resolved() {
-    let mut server = server("[permissions]\ntcp = [\"localhost:1\"]\nnetwork_private = [\"127.0.0.1\", \"::1\"]");
+    let mut server = server("[permissions]\ntcp = [\"localhost:1\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]");
     assert!(server.text("resolve", json!({"host": "localhost", "port": 7})).contains("127.0.0.1:7"));
     for name in ["ip6-localhost", "a.localhost", "example.com", "secret.evil.example", "localhost.localdomain"] {
         assert_eq!(server.text("resolve", json!({"host": name, "port": 7})), DENIED, "{name}");
@@ -145,7 +145,7 @@ fn only_names_that_the_grant_lists_are_resolved() {
 
 #[test]
 fn waiting_for_others_and_datagrams_stay_closed() {
-    let mut server = server("[permissions]\ntcp = [\"127.0.0.1:1\"]\nnetwork_private = [\"127.0.0.1\"]");
+    let mut server = server("[permissions]\ntcp = [\"127.0.0.1:1\"]\nprivate_networks = [\"127.0.0.1\"]");
     let said = server.text("listen", json!({}));
     assert_eq!(said, format!("{DENIED}; {DENIED}; {DENIED}"));
     server.log.wait_for("denied: No tool may wait for connections of others.");
@@ -156,7 +156,7 @@ fn waiting_for_others_and_datagrams_stay_closed() {
 fn a_call_has_so_many_sockets_at_once_and_gets_back_what_it_closes() {
     let echo = Echo::start();
     let address = echo.address.to_string();
-    let grant = format!("[permissions]\ntcp = [\"{address}\"]\nnetwork_private = [\"127.0.0.1\"]");
+    let grant = format!("[permissions]\ntcp = [\"{address}\"]\nprivate_networks = [\"127.0.0.1\"]");
     let mut granted = server(&grant);
     let said = granted.text("hoard", json!({"address": address, "count": 100}));
     assert!(said.starts_with("16 connections, then: "), "{said}");
@@ -172,7 +172,7 @@ fn connections_and_their_bytes_are_counted_and_have_limits() {
     let echo = Echo::start();
     let (address, port) = (echo.address.to_string(), echo.port());
     let grant = |limits: &str| {
-        format!("[permissions]\ntcp = [\"{address}\"]\nnetwork_private = [\"127.0.0.1\"]\n[limits]\n{limits}")
+        format!("[permissions]\ntcp = [\"{address}\"]\nprivate_networks = [\"127.0.0.1\"]\n[limits]\n{limits}")
     };
     let talk = |bytes: usize| json!({"host": "127.0.0.1", "port": port, "text": "x".repeat(bytes)});
     let many = |count: u32| json!({"address": address, "count": count});
@@ -208,7 +208,7 @@ fn a_host_that_never_reads_or_answers_ends_with_the_call() {
         Ok(())
     });
     let grant = format!(
-        "[limits]\ntimeout = \"300ms\"\n[permissions]\ntcp = [\"{}\"]\nnetwork_private = [\"127.0.0.1\"]",
+        "[limits]\ntimeout = \"300ms\"\n[permissions]\ntcp = [\"{}\"]\nprivate_networks = [\"127.0.0.1\"]",
         silent.address
     );
     let mut server = server(&grant);

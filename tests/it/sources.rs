@@ -190,7 +190,7 @@ fn a_running_call_keeps_its_value_and_is_redacted_with_it() {
     folder.put(
         "web.toml",
         format!(
-            "[permissions]\nhttp = [\"http://{slow}\"]\nnetwork_private = [\"127.0.0.1\"]\n[secrets.token]\n\
+            "[permissions]\nhttp = [\"http://{slow}\"]\nprivate_networks = [\"127.0.0.1\"]\n[secrets.token]\n\
              file = \"secrets/api\"\nheader = \"x-token\"\norigins = [\"http://{slow}\"]\n"
         ),
     );
@@ -299,7 +299,7 @@ fn the_credentials_of_two_callers_never_cross_in_ten_thousand_requests() {
     folder.put(
         "web.toml",
         format!(
-            "[permissions]\nhttp = [\"http://{address}\"]\nnetwork_private = [\"127.0.0.1\"]\n[secrets.own]\n\
+            "[permissions]\nhttp = [\"http://{address}\"]\nprivate_networks = [\"127.0.0.1\"]\n[secrets.own]\n\
              source = {{ folder = \"secrets/github\", by = \"caller\" }}\nheader = \"Authorization\"\n\
              format = \"Bearer {{}}\"\norigins = [\"http://{address}\"]\n"
         ),

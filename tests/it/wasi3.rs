@@ -38,7 +38,7 @@ fn tcp(answer: fn(TcpStream) -> std::io::Result<()>) -> (SocketAddr, Receiver<()
 
 /// The grant for it.
 fn tcp_grant(address: SocketAddr) -> String {
-    format!("[permissions]\ntcp = [\"{address}\"]\nnetwork_private = [\"127.0.0.1\"]\n")
+    format!("[permissions]\ntcp = [\"{address}\"]\nprivate_networks = [\"127.0.0.1\"]\n")
 }
 
 fn echo(mut stream: TcpStream) -> std::io::Result<()> {
@@ -150,7 +150,7 @@ fn a_response_that_is_dropped_in_the_middle_gives_its_connection_back() {
 fn a_body_that_the_other_side_never_reads_holds_little_and_ends_with_the_call() {
     let (address, _ended) = tcp(deaf);
     let grant = format!(
-        "[permissions]\nhttp = [\"http://{address}\"]\ntcp = [\"{address}\"]\nnetwork_private = [\"127.0.0.1\"]\n[limits]\n\
+        "[permissions]\nhttp = [\"http://{address}\"]\ntcp = [\"{address}\"]\nprivate_networks = [\"127.0.0.1\"]\n[limits]\n\
          timeout = \"500ms\""
     );
     let mut server = serving(&grant);
@@ -208,7 +208,7 @@ fn what_goes_through_the_host_alone_gives_way_to_others_and_ends_with_the_call()
     folder.put(
         "wasi3.toml",
         format!(
-            "[permissions]\n{tcp}\nnetwork_private = [\"127.0.0.1\"]\n[limits]\ntimeout = \"1s\"\ntcp_bytes = \"1TiB\""
+            "[permissions]\n{tcp}\nprivate_networks = [\"127.0.0.1\"]\n[limits]\ntimeout = \"1s\"\ntcp_bytes = \"1TiB\""
         ),
     );
     folder.write_config("[ceilings]\ntcp_bytes = \"1TiB\"");

@@ -36,7 +36,7 @@ units = "metric"
 environment = ["LANG", "TZ"]
 http = ["https://api.example.com", { origin = "https://*.example.org", methods = ["GET"], paths = ["/v1"] }]
 tcp = ["db.example.com:5432"]
-network_private = ["10.1.0.0/16"]
+private_networks = ["10.1.0.0/16"]
 deterministic = true
 state = { size = "1MiB", keys = 10, by = "caller" }
 scratch = { guest = "/tmp", size = "1MiB", entries = 10 }

@@ -102,7 +102,7 @@ pub fn refusal_reason(address: IpAddr, opened: &[AddressRange]) -> Option<&'stat
     own.or_else(|| embedded_ipv4(address).find_map(|v4| refusal_reason(IpAddr::V4(v4), opened)))
 }
 
-/// Returns the entries of `network_private` that open the address. The list is empty if the address
+/// Returns the entries of `private_networks` that open the address. The list is empty if the address
 /// is open without them.
 pub(crate) fn private_ranges_for(address: IpAddr) -> Vec<AddressRange> {
     let address = address.to_canonical();

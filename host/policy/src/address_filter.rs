@@ -53,7 +53,7 @@ impl AddressesRefused {
 /// Returns the line of TOML that opens these networks.
 pub(crate) fn private_ranges_toml(networks: &[AddressRange]) -> String {
     let networks: Vec<String> = networks.iter().map(ToString::to_string).collect();
-    format!("network_private = [\"{}\"]", networks.join("\", \""))
+    format!("private_networks = [\"{}\"]", networks.join("\", \""))
 }
 
 /// Formats the number of refused addresses and the reasons, without the addresses: `the 3 addresses

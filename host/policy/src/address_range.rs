@@ -1,4 +1,4 @@
-//! An entry of `permissions.network_private`.
+//! An entry of `permissions.private_networks`.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};

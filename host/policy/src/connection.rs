@@ -176,7 +176,7 @@ mod tests {
             tcp = ["8.8.8.8:53"]
         This tool may connect to no IP address that its grant does not list.
             tcp = ["[::1]:22"]
-            network_private = ["::1"]
+            private_networks = ["::1"]
         Port 0 is not a port to connect to.
             (nothing)
         The address of the request is not a valid host name.

@@ -29,7 +29,7 @@ impl Permissions {
                 .and_then(|(one, two)| common_scratch(one, two)),
             http: common_http_rules(&self.http, &in_force.http),
             tcp: common_entries(&self.tcp, &in_force.tcp),
-            network_private: common_entries(&self.network_private, &in_force.network_private),
+            private_networks: common_entries(&self.private_networks, &in_force.private_networks),
             deterministic: in_force.deterministic,
             state: self.state.zip(in_force.state).and_then(|(one, two)| common_state(one, two)),
             ui: in_force.ui.restrict(&self.ui).0,
@@ -105,7 +105,7 @@ mod tests {
         let cases = [
             ("environment = [\"A\", \"B\"]", "environment = [\"B\", \"C\"]", "environment = [\"B\"]"),
             ("tcp = [\"a:1\", \"b:1\"]", "tcp = [\"a:1\", \"a:2\"]", "tcp = [\"a:1\"]"),
-            ("network_private = [\"10.0.0.0/8\"]", "", ""),
+            ("private_networks = [\"10.0.0.0/8\"]", "", ""),
             ("", "state = {}", ""),
             (
                 "state = { size = \"1KiB\", keys = 9 }",

@@ -7,7 +7,7 @@
 //!    The host and port of the result, such as an [`AllowedRequest`], are normalised. The sandbox
 //!    connects to those, never to the host that the guest wrote.
 //! 2. The sandbox resolves the name.
-//! 3. [`filter_addresses`] removes every address that is not globally reachable, unless `network_private`
+//! 3. [`filter_addresses`] removes every address that is not globally reachable, unless `private_networks`
 //!    opens it. An allowed name whose records point into the operator's network stays blocked, and
 //!    so does an allowed IP literal.
 //!

@@ -42,7 +42,7 @@ pub struct Permissions {
     pub tcp: Vec<TcpRule>,
     /// Networks that the plugin can reach even though they are not globally reachable.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub network_private: Vec<AddressRange>,
+    pub private_networks: Vec<AddressRange>,
     /// If set, clocks and random numbers are the same in every call with the same tool and
     /// arguments. Default: false.
     #[serde(skip_serializing_if = "is_false")]

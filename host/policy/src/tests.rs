@@ -301,12 +301,12 @@ fn what_is_allowed_is_covered_by_a_rule_as_a_url_parser_and_a_naive_reader_see_i
                         struct Permissions {
                             http: Vec<HttpRule>,
                             #[serde(default)]
-                            network_private: Vec<AddressRange>,
+                            private_networks: Vec<AddressRange>,
                         }
                         let permissions: Permissions = toml::from_str(&remedy).unwrap();
                         let ok = request.check(&permissions.http).unwrap();
                         if let NormalizedHost::Ip(address) = ok.origin.host {
-                            prop_assert_eq!(refusal_reason(address, &permissions.network_private), None);
+                            prop_assert_eq!(refusal_reason(address, &permissions.private_networks), None);
                         }
                     }
                 }
@@ -420,7 +420,7 @@ proptest! {
                 prop_assert!(!refused.to_string().is_empty());
                 if let Some(remedy) = refused.remedy() {
                     let line: toml::Table = remedy.parse().unwrap();
-                    let opened: Vec<AddressRange> = line["network_private"].clone().try_into().unwrap();
+                    let opened: Vec<AddressRange> = line["private_networks"].clone().try_into().unwrap();
                     prop_assert_eq!(filter_addresses(&addresses, &opened), Ok(addresses));
                 } else {
                     prop_assert!(addresses.is_empty());

@@ -138,7 +138,7 @@ fn folder(server: &Path, guests: &Path, site: SocketAddr) -> Result<TestFolder> 
     let folder = TestFolder::create(&ServerProgram::new(server), "toolbay-bench-")?;
     let from = guests.join(GUEST).with_extension("wasm");
     fs::copy(&from, folder.plugin_path("web.wasm")).with_context(|| format!("failed to copy {}", from.display()))?;
-    let grant = format!("[permissions]\nhttp = [\"http://{site}\"]\nnetwork_private = [\"127.0.0.1\"]\n");
+    let grant = format!("[permissions]\nhttp = [\"http://{site}\"]\nprivate_networks = [\"127.0.0.1\"]\n");
     fs::write(folder.plugin_path("web.toml"), grant)?;
     Ok(folder)
 }

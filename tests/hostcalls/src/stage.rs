@@ -71,7 +71,7 @@ tcp_bytes = "4MiB"
 [permissions]
 http = ["http://127.0.0.1:PORT"]
 tcp = ["127.0.0.1:PORT", "localhost:PORT"]
-network_private = ["127.0.0.1"]
+private_networks = ["127.0.0.1"]
 
 [permissions.scratch]
 size = "2MiB"

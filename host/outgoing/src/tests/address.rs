@@ -22,7 +22,7 @@ async fn a_name_that_leads_inside_is_denied() {
         let SendError::AddressesRefused(refused) = &error else { panic!("{addresses:?}: {error:?}") };
         assert_eq!(refused.addresses().len(), addresses.len());
         assert_eq!(error.to_string(), "This tool may not connect to the address of this host.");
-        assert!(error.details().unwrap().contains("network_private = "), "{error:?}");
+        assert!(error.details().unwrap().contains("private_networks = "), "{error:?}");
     }
     assert_eq!(outlet.connections(), (0, 4));
 }

@@ -7,7 +7,7 @@ fn networks(entries: &[&str]) -> Vec<AddressRange> {
     entries.iter().map(|entry| AddressRange::parse(entry).unwrap()).collect()
 }
 
-/// Cases: the address, the entries of `network_private`, and the reason, which is empty for an
+/// Cases: the address, the entries of `private_networks`, and the reason, which is empty for an
 /// address that is open.
 const CASES: &[(&str, &[&str], &str)] = &[
     // Global.
@@ -202,7 +202,7 @@ fn the_operator_reads_why_no_address_is_left() {
             let remedy = refused.remedy();
             if let Some(remedy) = &remedy {
                 let table: toml::Table = remedy.parse().unwrap();
-                let opened: Vec<AddressRange> = table["network_private"].clone().try_into().unwrap();
+                let opened: Vec<AddressRange> = table["private_networks"].clone().try_into().unwrap();
                 assert_eq!(filter_addresses(&addresses, &opened), Ok(addresses), "{remedy}");
             }
             format!("{refused}\n    {}", remedy.unwrap_or_else(|| "(nothing)".to_owned()))
@@ -212,12 +212,12 @@ fn the_operator_reads_why_no_address_is_left() {
         the name has no addresses
             (nothing)
         the only address was refused: it is link-local, with the metadata services of clouds
-            network_private = ["169.254.169.254"]
+            private_networks = ["169.254.169.254"]
         the 4 addresses were refused: 3 are private (RFC 1918), 1 is loopback
-            network_private = ["10.0.0.1", "10.0.0.2", "::1"]
+            private_networks = ["10.0.0.1", "10.0.0.2", "::1"]
         the 2 addresses were refused: 2 are loopback
-            network_private = ["127.0.0.1"]
+            private_networks = ["127.0.0.1"]
         the 2 addresses were refused: 1 is translated to IPv4 (NAT64), 1 is private (RFC 1918)
-            network_private = ["64:ff9b::a00:1", "10.0.0.1", "2606:4700::5efe:a00:1"]
+            private_networks = ["64:ff9b::a00:1", "10.0.0.1", "2606:4700::5efe:a00:1"]
         "#);
 }

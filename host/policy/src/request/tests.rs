@@ -450,10 +450,10 @@ fn a_denial_is_a_sentence_for_the_model_and_a_line_for_the_operator() {
             http = ["https://93.184.215.14"]
         This tool may call no IP address that its grant does not list.
             http = ["http://169.254.169.254"]
-            network_private = ["169.254.169.254"]
+            private_networks = ["169.254.169.254"]
         This tool may call no IP address that its grant does not list.
             http = ["https://[64:ff9b::a00:1]:8443"]
-            network_private = ["64:ff9b::a00:1", "10.0.0.1"]
+            private_networks = ["64:ff9b::a00:1", "10.0.0.1"]
         The scheme of a request must be http or https.
             (nothing)
         The address of the request contains user information (what stands before `@`), which is not allowed.

@@ -207,7 +207,7 @@ impl Sandbox {
     ///
     /// Returns the reason why no requests can be sent.
     pub fn plugin_http(&self, permissions: &Permissions, limits: &Limits) -> Result<PluginHttp, String> {
-        let Permissions { http, network_private, .. } = permissions;
+        let Permissions { http, private_networks, .. } = permissions;
         if http.is_empty() {
             return Ok(PluginHttp::default());
         }
@@ -218,7 +218,7 @@ impl Sandbox {
         Ok(PluginHttp::new(PluginClient::new(
             Arc::clone(connector),
             http.clone(),
-            network_private.clone(),
+            private_networks.clone(),
             limits.http_connections,
         )))
     }
@@ -226,11 +226,11 @@ impl Sandbox {
     /// Returns the TCP connections of a plugin with these permissions. All calls of the plugin
     /// share them.
     pub fn plugin_connections(&self, permissions: &Permissions) -> PluginConnections {
-        let Permissions { tcp, network_private, .. } = permissions;
+        let Permissions { tcp, private_networks, .. } = permissions;
         if tcp.is_empty() {
             return PluginConnections::default();
         }
-        PluginConnections::new(Arc::clone(&self.inner.lookups), tcp.clone(), network_private.clone())
+        PluginConnections::new(Arc::clone(&self.inner.lookups), tcp.clone(), private_networks.clone())
     }
 
     /// Returns the persistent state of the plugin `id` with these permissions.

@@ -34,8 +34,8 @@ pub(crate) fn permission_lines(granted: &GrantReport) -> Vec<String> {
     if !permissions.tcp.is_empty() {
         lines.push(format!("TCP connections: {}", join_list(&permissions.tcp)));
     }
-    if !permissions.network_private.is_empty() {
-        lines.push(format!("private networks: {}", join_list(&permissions.network_private)));
+    if !permissions.private_networks.is_empty() {
+        lines.push(format!("private networks: {}", join_list(&permissions.private_networks)));
     }
     lines.extend(permissions.ui.summary_lines());
     if permissions.deterministic {

@@ -19,7 +19,7 @@ pub(super) fn permission_lines(environment: &PluginContext) -> Vec<String> {
         mounts,
         http,
         tcp,
-        network_private,
+        private_networks,
         state,
         scratch: _,
         deterministic: _,
@@ -36,7 +36,7 @@ pub(super) fn permission_lines(environment: &PluginContext) -> Vec<String> {
     }
     lines.extend(http.iter().map(request_line));
     lines.extend(tcp.iter().map(|rule| format!("connect to {rule} (TCP)")));
-    lines.extend(network_private.iter().map(|network| format!("reach the private network {network} in this way")));
+    lines.extend(private_networks.iter().map(|network| format!("reach the private network {network} in this way")));
     let carried = environment.secrets.secrets().iter().filter_map(|secret| secret.credential_rule.as_ref());
     lines.extend(carried.map(|carried| format!("use a secret of the server: {carried}")));
     if !variables.is_empty() {
@@ -91,7 +91,7 @@ mod tests {
             environment = ["LANG", "TZ"]
             http = ["https://api.example.com", { origin = "https://*.example.org", methods = ["GET", "PUT"], paths = ["/v1", "/v2"] }]
             tcp = ["db.example.com:5432"]
-            network_private = ["10.1.0.0/16"]
+            private_networks = ["10.1.0.0/16"]
             state = {}
             [permissions.scratch]
             [[permissions.mounts]]

@@ -216,7 +216,7 @@ mod tests {
     fn a_plugin_without_a_grant_gets_a_minimal_one() {
         let remedies = [
             "http = [\"https://a.example.com\"]",
-            "http = [{ origin = \"https://b.example.com\", methods = [\"POST\"] }]\nnetwork_private = [\"10.0.0.7\"]",
+            "http = [{ origin = \"https://b.example.com\", methods = [\"POST\"] }]\nprivate_networks = [\"10.0.0.7\"]",
             "http = [\"https://a.example.com\"]",
             "tcp = [\"db.example.com:PORT\"]",
         ];
@@ -227,7 +227,7 @@ mod tests {
 
         [permissions]
         http = ["https://a.example.com", { origin = "https://b.example.com", methods = ["POST"] }]
-        network_private = ["10.0.0.7"]
+        private_networks = ["10.0.0.7"]
         "#);
     }
 
