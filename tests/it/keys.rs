@@ -125,9 +125,9 @@ const TABLES: &[Table] = &[
             ("guest", MOUNTED, "hostile::escapes::uses_no_mount"),
             ("access", "isolation::a_read_write_mount_allows_no_access_outside_of_it", MOUNTED),
             (
-                "by",
+                "scope",
                 "files::callers::each_caller_has_a_folder_of_its_own",
-                "files::callers::without_by_all_callers_share_the_folder",
+                "files::callers::without_scope_all_callers_share_the_folder",
             ),
             (
                 "quota",
@@ -164,9 +164,9 @@ const TABLES: &[Table] = &[
             ("size", STATE, "state::without_size_and_keys_the_defaults_hold"),
             ("keys", STATE, "state::without_size_and_keys_the_defaults_hold"),
             (
-                "by",
+                "scope",
                 "state::callers_have_states_of_their_own_if_the_grant_says_so",
-                "state::without_by_all_callers_share_the_state",
+                "state::without_scope_all_callers_share_the_state",
             ),
         ],
     },
@@ -185,7 +185,7 @@ const TABLES: &[Table] = &[
             ("file", SOURCE, NO_SOURCE),
             ("keyring", SOURCE, NO_SOURCE),
             ("command", SOURCE, NO_SOURCE),
-            ("source", SOURCE, "sources::a_caller_without_a_value_of_its_own_gets_that_of_nobody"),
+            ("caller_folder", SOURCE, "sources::a_caller_without_a_value_of_its_own_gets_that_of_nobody"),
             ("origins", CARRIED, "secrets::a_secret_is_redacted_everywhere"),
             ("header", CARRIED, "secrets::a_secret_is_redacted_everywhere"),
             ("query", CARRIED, SOURCE),
@@ -197,15 +197,6 @@ const TABLES: &[Table] = &[
         head: "[secrets.a.keyring]\n",
         configures: false,
         keys: &[("service", SOURCE, NO_SOURCE), ("user", SOURCE, NO_SOURCE)],
-    },
-    Table {
-        name: "secrets.NAME.source",
-        head: "[secrets.a.source]\n",
-        configures: false,
-        keys: &[
-            ("folder", SOURCE, "sources::a_caller_without_a_value_of_its_own_gets_that_of_nobody"),
-            ("by", SOURCE, "sources::the_credentials_of_two_callers_never_cross_in_ten_thousand_requests"),
-        ],
     },
     Table {
         name: "http_client",

@@ -66,7 +66,7 @@ fn each_source_reaches_the_server_and_no_other_place() {
             "command = [\"sh\", \"-c\", \"printf 's3cret-%s-%s' \\\"$0\\\" \\\"$#\\\"\", \"of-command\"]",
         ),
         secret(&site, "keyring", "keyring = { service = \"api.example.com\", user = \"ada\" }"),
-        secret(&site, "own", "source = { folder = \"secrets/own\", by = \"caller\" }"),
+        secret(&site, "own", "caller_folder = \"secrets/own\""),
     ];
     let folder = folder(&site, &secrets.concat());
     put_secret(&folder, "secrets/api", "s3cret-of-the-file\n");
@@ -214,7 +214,7 @@ fn a_running_call_keeps_its_value_and_is_redacted_with_it() {
 #[test]
 fn a_caller_without_a_value_of_its_own_gets_that_of_nobody() {
     let site = Site::start();
-    let own = secret(&site, "own", "source = { folder = \"secrets/own\", by = \"caller\" }");
+    let own = secret(&site, "own", "caller_folder = \"secrets/own\"");
     let plugins = folder(&site, &own);
     put_secret(&plugins, "secrets/own/token/ada", "s3cret-of-ada");
     let told = |why: &str| format!("The request is denied.\nA request to http://{} {why}.", site.address);
@@ -300,7 +300,7 @@ fn the_credentials_of_two_callers_never_cross_in_ten_thousand_requests() {
         "web.toml",
         format!(
             "[permissions]\nhttp = [\"http://{address}\"]\nprivate_networks = [\"127.0.0.1\"]\n[secrets.own]\n\
-             source = {{ folder = \"secrets/github\", by = \"caller\" }}\nheader = \"Authorization\"\n\
+             caller_folder = \"secrets/github\"\nheader = \"Authorization\"\n\
              format = \"Bearer {{}}\"\norigins = [\"http://{address}\"]\n"
         ),
     );
@@ -369,7 +369,7 @@ fn no_mount_reaches_a_secret() {
     put_secret(&folder, "bin/print", "#!/bin/sh\necho > was-run; echo s3cret-of-the-program\n");
     fs::set_permissions(folder.plugin_path("bin/print"), Permissions::from_mode(0o700)).unwrap();
     let file = "[secrets.api]\nfile = \"secrets/api\"\n";
-    let own = "[secrets.own]\nsource = { folder = \"secrets/own\", by = \"caller\" }\n";
+    let own = "[secrets.own]\ncaller_folder = \"secrets/own\"\n";
     let program = "[secrets.printed]\ncommand = [\"bin/print\"]\n";
     let mount = |host: &str, access: &str, more: &str| {
         format!("[[permissions.mounts]]\nhost = {host:?}\nguest = \"/data\"\naccess = {access:?}\n{more}\n")

@@ -67,7 +67,10 @@ fn a_typo_in_the_grant_names_the_nearest_key() {
             "keeper.toml:2:1: permissions.state: unknown key `sise`; did you mean `size`?",
         ),
         ("[permissions.state]\nkey = 1", "keeper.toml:2:1: permissions.state: unknown key `key`; did you mean `keys`?"),
-        ("[permissions.state]\nbye = 1", "keeper.toml:2:1: permissions.state: unknown key `bye`; did you mean `by`?"),
+        (
+            "[permissions.state]\nscop = 1",
+            "keeper.toml:2:1: permissions.state: unknown key `scop`; did you mean `scope`?",
+        ),
     ] {
         let outcome = ToolbayCommand::new(&granted(grant)).args(["list"]).run();
         let said = said.split_once(": ").unwrap();
@@ -237,7 +240,7 @@ fn parallel_increments_and_swaps_lose_nothing() {
 
 #[test]
 fn callers_have_states_of_their_own_if_the_grant_says_so() {
-    let folder = granted("[permissions.state]\nby = \"caller\"\nkeys = 1");
+    let folder = granted("[permissions.state]\nscope = \"caller\"\nkeys = 1");
     let (ada, first) = token("ada", "");
     let (bob, second) = token("bob", "");
     let server = HttpServer::start_with_config(&folder, &format!("{CONFIG}\n{first}{second}")).wait_until_ready();
@@ -264,7 +267,7 @@ fn callers_have_states_of_their_own_if_the_grant_says_so() {
 }
 
 #[test]
-fn without_by_all_callers_share_the_state() {
+fn without_scope_all_callers_share_the_state() {
     let folder = granted(GRANT);
     let ((ada, first), (bob, second)) = (token("ada", ""), token("bob", ""));
     let server = HttpServer::start_with_config(&folder, &format!("{CONFIG}\n{first}{second}")).wait_until_ready();
@@ -295,7 +298,7 @@ fn without_size_and_keys_the_defaults_hold() {
 
 #[test]
 fn a_caller_who_is_not_authenticated_has_no_state() {
-    let folder = granted("[permissions.state]\nby = \"caller\"");
+    let folder = granted("[permissions.state]\nscope = \"caller\"");
     let server = HttpServer::start_with_config(&folder, CONFIG).wait_until_ready();
     let answer = server
         .post_stateless("tools/call", json!({"name": "keep", "arguments": {"steps": []}}), &[])
@@ -412,7 +415,7 @@ fn the_operator_sees_and_clears_what_is_kept_while_a_server_runs() {
         "keys": 3,
         "bytes": 14,
         "buckets": {"default": used(2, 8), "other": used(1, 6)},
-        "quota": {"size": 10 << 20, "keys": 10_000, "by": "plugin"},
+        "quota": {"size": 10 << 20, "keys": 10_000, "scope": "plugin"},
     }]);
     assert_eq!(listed(&folder)["state"], expected);
     assert_eq!(toolbay(&["get", "keeper", "a"]).raw_stdout, "12345");

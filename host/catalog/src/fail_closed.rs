@@ -38,7 +38,7 @@ http = ["https://api.example.com", { origin = "https://*.example.org", methods =
 tcp = ["db.example.com:5432"]
 private_networks = ["10.1.0.0/16"]
 deterministic = true
-state = { size = "1MiB", keys = 10, by = "caller" }
+state = { size = "1MiB", keys = 10, scope = "caller" }
 scratch = { guest = "/tmp", size = "1MiB", entries = 10 }
 [permissions.ui]
 connect = ["https://api.example.com"]
@@ -51,7 +51,7 @@ domain = "a.example.com"
 host = "data"
 guest = "/data"
 access = "read-write"
-by = "caller"
+scope = "caller"
 quota = "1MiB"
 entries = 10
 unsafe = true
@@ -69,7 +69,7 @@ keyring = { service = "a", user = "b" }
 [secrets.printed]
 command = ["pass", "show"]
 [secrets.own]
-source = { folder = "own", by = "caller" }
+caller_folder = "own"
 [tools.erase]
 require_approval = "always"
 title = "Erase"
@@ -98,7 +98,6 @@ const STRUCTS: &[(&str, &str, &str)] = &[
     ("grant.rs", "ToolLimits", "tools.erase.limits"),
     ("grant/secret.rs", "SecretTable", "secrets.token"),
     ("grant/secret.rs", "KeyringEntry", "secrets.ring.keyring"),
-    ("grant/secret.rs", "CallerFolder", "secrets.own.source"),
     ("../../policy/src/permissions.rs", "Permissions", "permissions"),
     ("../../policy/src/permissions.rs", "MountPermission", "permissions.mounts.0"),
     ("../../policy/src/scratch.rs", "ScratchPermission", "permissions.scratch"),

@@ -500,7 +500,7 @@ mod tests {
             "[[permissions.mounts]]\nhost = \"a\"\nguest = \"/a\"\naccess = \"read\"\nquota = \"1MiB\"",
             "[[permissions.mounts]]\nhost = \"a\"\nguest = \"/a\"\naccess = \"read-write\"\nentires = 9",
             "[[permissions.mounts]]\nhost = \"a\"\nguest = \"/a\"\naccess = \"read-write\"\nentries = 1_000_001",
-            "[[permissions.mounts]]\nhost = \"a\"\nguest = \"/a\"\naccess = \"read\"\nby = \"user\"",
+            "[[permissions.mounts]]\nhost = \"a\"\nguest = \"/a\"\naccess = \"read\"\nscope = \"user\"",
             "[permissions.scrtach]",
             "[permissions.scratch]\nsise = \"1MiB\"",
             "[permissions.scratch]\nsize = 0",
@@ -532,7 +532,7 @@ mod tests {
         a.toml:1:1: permissions.mounts: mounts[0] has quota, which needs access = "read-write"; remove quota
         a.toml:5:1: unknown key `entires`; did you mean `entries`?
         a.toml:5:11: permissions.mounts[0].entries: expected at most 1000000, not 1000001
-        a.toml:5:6: permissions.mounts[0].by: expected "caller", not "user"
+        a.toml:5:9: permissions.mounts[0].scope: expected "caller", not "user"
         a.toml:1:14: unknown key `scrtach`; did you mean `scratch`?
         a.toml:2:1: unknown key `sise`; did you mean `size`?
         a.toml:2:8: permissions.scratch.size: expected a size above 0, such as "64MiB", not 0
@@ -552,11 +552,11 @@ mod tests {
         let mount = "[[permissions.mounts]]\nhost = \"a\"\nguest = \"/a\"\naccess = \"read-write\"\n";
         let parsed = |more: &str| parse(&format!("{mount}{more}")).unwrap().permissions;
         let without = parsed("");
-        let MountPermission { by, quota, .. } = &without.mounts[0];
-        assert_eq!((by, quota, without.mounts[0].max_entries(), without.scratch), (&None, &None, None, None));
-        let with = parsed("by = \"caller\"\nquota = \"1MiB\"\nentries = 7\n[permissions.scratch]");
-        let MountPermission { by, quota, .. } = &with.mounts[0];
-        assert_eq!((by, quota), (&Some(MountScope::Caller), &Some(ByteSize::mib(1))));
+        let MountPermission { scope, quota, .. } = &without.mounts[0];
+        assert_eq!((scope, quota, without.mounts[0].max_entries(), without.scratch), (&None, &None, None, None));
+        let with = parsed("scope = \"caller\"\nquota = \"1MiB\"\nentries = 7\n[permissions.scratch]");
+        let MountPermission { scope, quota, .. } = &with.mounts[0];
+        assert_eq!((scope, quota), (&Some(MountScope::Caller), &Some(ByteSize::mib(1))));
         assert_eq!(with.mounts[0].max_entries(), Some(7));
         assert_eq!(
             with.scratch,

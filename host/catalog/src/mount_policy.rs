@@ -268,7 +268,7 @@ pub(crate) fn find_overlaps<'a>(
     for (plugin, places) in &plugins {
         let held = places.mounts.iter().map(|(mount, place)| {
             let written = mount.host_as_written.display();
-            match mount.by {
+            match mount.scope {
                 None => (format!("the mounted folder {written} of plugin {plugin:?}"), place, None),
                 // Callers' folders are mounted, which are below the folder that the grant names.
                 Some(MountScope::Caller) => {
@@ -281,7 +281,7 @@ pub(crate) fn find_overlaps<'a>(
         for (what, place, callers) in held.chain(links) {
             for (path, identity) in place.ancestors().chain(callers) {
                 // Two mounts of callers' folders are for the same folders.
-                let is_same = |mount: &MountPermission| mount.by.is_some() && callers == Some((path, identity));
+                let is_same = |mount: &MountPermission| mount.scope.is_some() && callers == Some((path, identity));
                 let writers = mounts
                     .find(path, identity)
                     .filter(|(_, mount)| mount.access == MountAccess::ReadWrite && !is_same(mount));

@@ -65,7 +65,7 @@ fn read_write_line(mount: &MountPermission) -> Option<String> {
     let MountPermission {
         host_as_written: written,
         guest,
-        by,
+        scope,
         quota,
         entries,
         unguarded,
@@ -78,13 +78,13 @@ fn read_write_line(mount: &MountPermission) -> Option<String> {
     if quota.is_some() || entries.is_some() {
         return None;
     }
-    let by = match by {
+    let scope = match scope {
         None => "",
-        Some(MountScope::Caller) => ", by = \"caller\"",
+        Some(MountScope::Caller) => ", scope = \"caller\"",
     };
     let unguarded = if *unguarded { ", unsafe = true" } else { "" };
     let [host, guest] = [toml_string(written)?, toml_string(Path::new(guest))?];
-    Some(format!("mounts = [{{ host = {host}, guest = {guest}, access = \"read-write\"{by}{unguarded} }}]"))
+    Some(format!("mounts = [{{ host = {host}, guest = {guest}, access = \"read-write\"{scope}{unguarded} }}]"))
 }
 
 /// Returns a path as a TOML string; `None` if it is too long or contains control characters.
@@ -179,7 +179,7 @@ mod tests {
             Arc::new(mount)
         };
         let remedy = |more: &str| FileDenial::ReadOnly { mount: mount(more), path: "x".into() }.remedy();
-        for more in ["", ", by = \"caller\"", ", unsafe = true"] {
+        for more in ["", ", scope = \"caller\"", ", unsafe = true"] {
             let expected = format!("mounts = [{{ host = \"/srv/a\", guest = \"/a\", access = \"read-write\"{more} }}]");
             assert_eq!(remedy(more), Some(expected));
         }

@@ -54,7 +54,7 @@ fn common_http_rules(one: &[HttpRule], two: &[HttpRule]) -> Vec<HttpRule> {
 /// Returns the mount with the narrower access and limits of the two. Both have the same folder and
 /// path.
 fn common_mount(mount: &MountPermission, in_force: &MountPermission) -> Option<MountPermission> {
-    if mount.by != in_force.by {
+    if mount.scope != in_force.scope {
         return None;
     }
     let mut both = MountPermission { unguarded: mount.unguarded && in_force.unguarded, ..mount.clone() };
@@ -79,10 +79,14 @@ fn common_scratch(one: &ScratchPermission, two: &ScratchPermission) -> Option<Sc
     })
 }
 
-/// Returns the smaller of two state grants. The scope (`by`) determines who can read the state, so
+/// Returns the smaller of two state grants. The scope determines who can read the state, so
 /// grants of different scopes have nothing in common.
 fn common_state(one: StateGrant, two: StateGrant) -> Option<StateGrant> {
-    (one.by == two.by).then(|| StateGrant { size: one.size.min(two.size), keys: one.keys.min(two.keys), by: one.by })
+    (one.scope == two.scope).then(|| StateGrant {
+        size: one.size.min(two.size),
+        keys: one.keys.min(two.keys),
+        scope: one.scope,
+    })
 }
 
 #[cfg(test)]
@@ -112,7 +116,7 @@ mod tests {
                 "state = { size = \"2KiB\", keys = 3 }",
                 "state = { size = \"1KiB\", keys = 3 }",
             ),
-            ("state = { by = \"caller\" }", "state = {}", ""),
+            ("state = { scope = \"caller\" }", "state = {}", ""),
             (
                 "scratch = { size = \"1KiB\" }",
                 "scratch = { entries = 3 }",
@@ -140,7 +144,7 @@ mod tests {
                 &mount("\"read-write\"\nquota = \"1KiB\"\nentries = 3"),
             ),
             (&mount("\"read-write\"\nquota = \"2KiB\""), &mount("\"read\""), &mount("\"read\"")),
-            (&mount("\"read-write\""), &mount("\"read-write\"\nby = \"caller\""), ""),
+            (&mount("\"read-write\""), &mount("\"read-write\"\nscope = \"caller\""), ""),
             (&mount("\"read\"\nunsafe = true"), &mount("\"read\""), &mount("\"read\"")),
             (&mount("\"read\""), "", ""),
         ];

@@ -86,7 +86,7 @@ pub struct MountPermission {
     pub access: MountAccess,
     /// The scope of the folder; `None` if all callers share it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<MountScope>,
+    pub scope: Option<MountScope>,
     /// Maximum total length of all files in the folder, in bytes; `None` for no limit.
     #[serde(
         default,

@@ -16,10 +16,10 @@ pub struct StateGrant {
     #[serde(deserialize_with = "positive")]
     pub keys: u64,
     /// The scope of the state. Each instance has this quota. Default: the plugin.
-    pub by: StateScope,
+    pub scope: StateScope,
 }
 
-/// The scope of a plugin's state (`permissions.state.by`).
+/// The scope of a plugin's state (`permissions.state.scope`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StateScope {
@@ -32,7 +32,7 @@ pub enum StateScope {
 
 impl Default for StateGrant {
     fn default() -> Self {
-        Self { size: ByteSize::mib(10), keys: 10_000, by: StateScope::Plugin }
+        Self { size: ByteSize::mib(10), keys: 10_000, scope: StateScope::Plugin }
     }
 }
 
@@ -63,8 +63,8 @@ mod tests {
         assert_eq!(state(""), Ok(None));
         assert_eq!(state("[state]"), Ok(Some(StateGrant::default())));
         assert_eq!(
-            state("[state]\nsize = \"1KiB\"\nkeys = 3\nby = \"caller\""),
-            Ok(Some(StateGrant { size: ByteSize::kib(1), keys: 3, by: StateScope::Caller }))
+            state("[state]\nsize = \"1KiB\"\nkeys = 3\nscope = \"caller\""),
+            Ok(Some(StateGrant { size: ByteSize::kib(1), keys: 3, scope: StateScope::Caller }))
         );
         assert_eq!(state(StateGrant::REMEDY), Ok(Some(StateGrant::default())), "what a denial suggests");
     }
@@ -75,8 +75,8 @@ mod tests {
             "stat = {}",
             "[state]\nsise = \"1KiB\"",
             "[state]\nkey = 1",
-            "[state]\nbye = \"caller\"",
-            "[state]\nby = \"callers\"",
+            "[state]\nscop = \"caller\"",
+            "[state]\nscope = \"callers\"",
             "[state]\nsize = 0",
             "[state]\nsize = \"many\"",
             "[state]\nkeys = 0",
@@ -88,8 +88,8 @@ mod tests {
         a.toml:1:1: unknown key `stat`; did you mean `state`?
         a.toml:2:1: unknown key `sise`; did you mean `size`?
         a.toml:2:1: unknown key `key`; did you mean `keys`?
-        a.toml:2:1: unknown key `bye`; did you mean `by`?
-        a.toml:2:6: state.by: expected "plugin" or "caller", not "callers"
+        a.toml:2:1: unknown key `scop`; did you mean `scope`?
+        a.toml:2:9: state.scope: expected "plugin" or "caller", not "callers"
         a.toml:2:8: state.size: expected a size above 0, such as "64MiB", not 0
         a.toml:2:8: state.size: expected a size above 0, such as "64MiB", not "many"
         a.toml:2:8: state.keys: expected an integer of at least 1, not 0

@@ -10,7 +10,7 @@ use crate::http::auth::token;
 use crate::support::{Folder, HttpServer, StdioServer, error_kind_and_text, hostile, result_text};
 
 const MOUNT: &str =
-    "[[permissions.mounts]]\nhost = \"../notes\"\nguest = \"/notes\"\naccess = \"read-write\"\nby = \"caller\"\n";
+    "[[permissions.mounts]]\nhost = \"../notes\"\nguest = \"/notes\"\naccess = \"read-write\"\nscope = \"caller\"\n";
 
 fn with_notes(more: &str) -> Folder {
     let folder = Folder::with("hostile.wasm", hostile());
@@ -51,10 +51,10 @@ fn each_caller_has_a_folder_of_its_own() {
 }
 
 #[test]
-fn without_by_all_callers_share_the_folder() {
+fn without_scope_all_callers_share_the_folder() {
     let folder = Folder::with("hostile.wasm", hostile());
     fs::create_dir(folder.sibling_path("notes")).unwrap();
-    folder.put("hostile.toml", MOUNT.replace("by = \"caller\"\n", ""));
+    folder.put("hostile.toml", MOUNT.replace("scope = \"caller\"\n", ""));
     let ((ada, one), (ben, two)) = (token("ada", ""), token("ben", ""));
     let server = HttpServer::start_with_config(&folder, &format!("{one}{two}")).wait_until_ready();
     assert_eq!(result_text(&call(&server, Some(&ada), &["write /notes/a hers"])), "ok");
@@ -96,7 +96,7 @@ fn no_other_mount_can_write_to_the_folders_of_callers() {
     // A plugin can share the folders with another.
     server.wait_for_tool("same_echo");
     server.wait_for_tool("echo");
-    folder.put("same.toml", format!("prefix = \"same\"\n{}", MOUNT.replace("by = \"caller\"\n", "")));
+    folder.put("same.toml", format!("prefix = \"same\"\n{}", MOUNT.replace("scope = \"caller\"\n", "")));
     server.log.wait_for(
         "the mount of ../notes contains the mounted folders of the callers in ../notes of plugin \"hostile\", so the \
          plugin could change it",

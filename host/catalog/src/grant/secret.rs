@@ -9,7 +9,7 @@ use toolbay_policy::OriginPattern;
 use toolbay_secrets::{CredentialRule, SecretSource};
 
 /// Value to redact, and to add to requests (`[secrets.NAME]`). Exactly one of `environment`,
-/// `file`, `keyring`, `command` and `to_source` specifies its source.
+/// `file`, `keyring`, `command` and `caller_folder` specifies its source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SecretTable {
@@ -26,8 +26,10 @@ pub struct SecretTable {
     /// without a shell.
     #[serde(deserialize_with = "command")]
     pub command: Option<Vec<String>>,
-    /// A folder that holds a value for each caller.
-    pub source: Option<CallerFolder>,
+    /// A folder that holds a value for each authenticated caller, relative to the plugin folder. A
+    /// caller's value is in the file whose path is the caller's identity.
+    #[serde(deserialize_with = "folder")]
+    pub caller_folder: Option<PathBuf>,
     /// Origins to which requests carry the value. None by default.
     pub origins: Vec<OriginPattern>,
     /// The header that carries the value.
@@ -48,26 +50,6 @@ pub struct KeyringEntry {
     /// Its attribute `username`.
     #[serde(deserialize_with = "attribute")]
     pub user: String,
-}
-
-/// A folder that holds a value for each caller.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CallerFolder {
-    /// The folder, relative to the plugin folder. A caller's value is in the file whose path is the
-    /// caller's identity.
-    #[serde(deserialize_with = "folder")]
-    pub folder: PathBuf,
-    /// Scope of a value.
-    pub by: SecretScope,
-}
-
-/// Scope of a value in a folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SecretScope {
-    /// One value for each authenticated caller.
-    Caller,
 }
 
 impl SecretTable {
@@ -106,26 +88,21 @@ impl SecretTable {
 
     /// Returns the source, of which there is exactly one.
     fn to_source(&self) -> Result<SecretSource, String> {
-        let Self { environment, file, keyring, command, source, .. } = self;
+        let Self { environment, file, keyring, command, caller_folder, .. } = self;
         let keyring = keyring.clone().map(|KeyringEntry { service, user }| SecretSource::Keyring { service, user });
         let sources = [
             ("environment", environment.clone().map(SecretSource::Environment)),
             ("file", file.clone().map(SecretSource::File)),
             ("keyring", keyring),
             ("command", command.clone().map(SecretSource::Command)),
-            (
-                "source",
-                source
-                    .clone()
-                    .map(|CallerFolder { folder, by: SecretScope::Caller }| SecretSource::CallerFolder(folder)),
-            ),
+            ("caller_folder", caller_folder.clone().map(SecretSource::CallerFolder)),
         ];
         let mut set = sources.into_iter().filter_map(|(key, source)| Some((key, source?)));
         match (set.next(), set.next()) {
             (Some((_, source)), None) => Ok(source),
             (Some((one, _)), Some((two, _))) => Err(format!("{one} and {two} exclude each other; remove one of them")),
             (None, _) => Err("the key that says where the value comes from is missing; add one of environment, file, \
-                              keyring, command and source"
+                              keyring, command and caller_folder"
                 .to_owned()),
         }
     }
@@ -166,12 +143,12 @@ fn path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D
     Ok(Some(path))
 }
 
-fn folder<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+fn folder<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
     let text = String::deserialize(deserializer)?;
     if text.is_empty() || text.contains('\0') {
         return Err(D::Error::custom(format_args!("{text:?} is not the path of a folder, such as \"secrets/github\"")));
     }
-    Ok(text.into())
+    Ok(Some(text.into()))
 }
 
 fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
@@ -216,7 +193,7 @@ mod tests {
         let keyring = SecretSource::Keyring { service: "github".to_owned(), user: "ada".to_owned() };
         assert_eq!(source("keyring = { service = \"github\", user = \"ada\" }"), keyring);
         let folder = SecretSource::CallerFolder("secrets/github".into());
-        assert_eq!(source("source = { folder = \"secrets/github\", by = \"caller\" }"), folder);
+        assert_eq!(source("caller_folder = \"secrets/github\""), folder);
     }
 
     #[test]
@@ -224,12 +201,12 @@ mod tests {
         let texts = [
             "",
             "environment = \"A\"\nfile = \"a\"",
-            "command = [\"a\"]\nsource = { folder = \"a\", by = \"caller\" }",
+            "command = [\"a\"]\ncaller_folder = \"a\"",
             "enviroment = \"A\"",
             "fil = \"a\"",
             "keyrng = { service = \"a\", user = \"b\" }",
             "comand = [\"a\"]",
-            "sorce = { folder = \"a\", by = \"caller\" }",
+            "caller_foldr = \"a\"",
             "environment = \"A=B\"",
             "file = \"\"",
             "file = \"a/..\"",
@@ -243,12 +220,8 @@ mod tests {
             "command = []",
             "command = [\"\"]",
             "command = [\"a\", 1]",
-            "source = \"secrets/a\"",
-            "source = { folder = \"a\" }",
-            "source = { folder = \"\", by = \"caller\" }",
-            "source = { foldr = \"a\", by = \"caller\" }",
-            "source = { folder = \"a\", bye = \"caller\" }",
-            "source = { folder = \"a\", by = \"plugin\" }",
+            "caller_folder = 1",
+            "caller_folder = \"\"",
         ];
         let said: Vec<String> =
             texts.iter().map(|text| parse(&format!("[secrets.token]\n{text}")).unwrap_err()).collect();

@@ -57,7 +57,7 @@ impl KeyValueCall {
     /// Opens the bucket with this name, if the call may use it.
     pub(crate) fn open_bucket(&self, name: &str) -> Result<StateBucket, BucketError> {
         let Some(granted) = self.granted.access() else { return Err(BucketError::Denied) };
-        let caller = match (granted.grant.by, &self.caller) {
+        let caller = match (granted.grant.scope, &self.caller) {
             (StateScope::Plugin, _) => None,
             (StateScope::Caller, Some(caller)) => Some(caller.clone()),
             (StateScope::Caller, None) => return Err(BucketError::NoCaller),

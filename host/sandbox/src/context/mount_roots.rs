@@ -91,7 +91,7 @@ impl MountRoots {
         let (ledgers, reached) = (Arc::clone(ledgers), Arc::clone(reached));
         let all = move || roots.0.iter().map(|root| root.mount_for_call(caller.as_ref(), &ledgers, &reached)).collect();
         // Directories that are already open need no blocking thread.
-        if self.0.iter().all(|root| root.mount.by.is_none()) {
+        if self.0.iter().all(|root| root.mount.scope.is_none()) {
             return all();
         }
         tokio::task::spawn_blocking(all).await.unwrap_or_else(|error| Err(error.to_string()))
@@ -115,7 +115,7 @@ impl MountRoot {
         ledgers: &LedgerRegistry,
         reached: &Arc<OnceLock<Limit>>,
     ) -> Result<MountedDirectory, String> {
-        let dir = self.directory().and_then(|dir| match self.mount.by {
+        let dir = self.directory().and_then(|dir| match self.mount.scope {
             None => Ok(dir),
             Some(MountScope::Caller) => {
                 let own = File::from(open_caller_directory(&dir.dir, caller)?);
@@ -143,7 +143,7 @@ impl MountRoot {
             ledgers.find(&dir.dir)
         } else {
             let ledger = ledgers.register(&dir.dir, &bounds)?;
-            match self.mount.by {
+            match self.mount.scope {
                 None => *self.ledger.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&ledger)),
                 Some(MountScope::Caller) => ledgers.cache(&ledger),
             }
@@ -283,7 +283,7 @@ mod tests {
             base: base.to_owned(),
             guest: "/data".to_owned(),
             access: MountAccess::Read,
-            by: None,
+            scope: None,
             quota: None,
             entries: None,
             unguarded: false,
@@ -392,7 +392,7 @@ mod tests {
         let root = tree();
         let base = root.path().join("real/plugins");
         let mut mount = mount(&base, "../data");
-        mount.by = Some(MountScope::Caller);
+        mount.scope = Some(MountScope::Caller);
         let roots = MountRoots::new(&[mount]);
         let ci = inode_of(&roots, Some("token:ci")).unwrap();
         let path = root.path().join("real/data/token/ci");
@@ -412,7 +412,7 @@ mod tests {
     fn the_folder_of_a_caller_is_not_reached_through_a_link() {
         let root = tree();
         let mut mount = mount(&root.path().join("real/plugins"), "../data");
-        mount.by = Some(MountScope::Caller);
+        mount.scope = Some(MountScope::Caller);
         let roots = MountRoots::new(&[mount]);
         symlink("/", root.path().join("real/data/stdio")).unwrap();
         symlink("deep", root.path().join("real/data/token")).unwrap();

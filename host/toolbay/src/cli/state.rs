@@ -177,7 +177,7 @@ fn write_holding(out: &mut String, holding: &OwnerUsage, quota: Option<&StateGra
         let _ = write!(out, " for {}", clean_line(caller, MAX_NAME_BYTES));
     }
     let _ = write!(out, "  {}", format_usage(holding.used));
-    let _ = match quota.filter(|quota| (quota.by == StateScope::Caller) == holding.caller.is_some()) {
+    let _ = match quota.filter(|quota| (quota.scope == StateScope::Caller) == holding.caller.is_some()) {
         Some(quota) => {
             writeln!(out, ", of at most {} keys and {}", format_thousands(quota.keys), quota.size.display().iec())
         }

@@ -20,10 +20,10 @@ pub(crate) fn permission_lines(granted: &GrantReport) -> Vec<String> {
         };
         // Removes `.` components in the middle and at the end.
         let host: PathBuf = mount.host.components().collect();
-        let by = if mount.by.is_some() { ", a folder for each caller" } else { "" };
+        let scope = if mount.scope.is_some() { ", a folder for each caller" } else { "" };
         let quota = mount.quota.map(|quota| format!(", at most {}", quota.display().iec())).unwrap_or_default();
         let entries = mount.max_entries().map(|most| format!(", at most {most} entries")).unwrap_or_default();
-        lines.push(format!("mount: {} at {} ({access}{by}{quota}{entries})", host.display(), mount.guest));
+        lines.push(format!("mount: {} at {} ({access}{scope}{quota}{entries})", host.display(), mount.guest));
     }
     if let Some(ScratchPermission { guest, size, entries }) = &permissions.scratch {
         lines.push(format!("temporary folder: {guest} (at most {}, at most {entries} entries)", size.display().iec()));
@@ -41,9 +41,9 @@ pub(crate) fn permission_lines(granted: &GrantReport) -> Vec<String> {
     if permissions.deterministic {
         lines.push("deterministic: fixed clocks and random numbers".to_owned());
     }
-    if let Some(StateGrant { size, keys, by }) = permissions.state {
-        let by = if by == StateScope::Caller { " for each caller" } else { "" };
-        lines.push(format!("state: {} and {} keys{by}", size.display().iec(), format_thousands(keys)));
+    if let Some(StateGrant { size, keys, scope }) = permissions.state {
+        let scope = if scope == StateScope::Caller { " for each caller" } else { "" };
+        lines.push(format!("state: {} and {} keys{scope}", size.display().iec(), format_thousands(keys)));
     }
     lines
 }

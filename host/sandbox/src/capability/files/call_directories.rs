@@ -36,7 +36,7 @@ impl CallDirectories {
         scratches: &Arc<TemporaryFolders>,
     ) -> Result<Self, String> {
         let permissions = &entry.environment.permissions;
-        let own = permissions.mounts.iter().filter(|mount| mount.by.is_some()).count();
+        let own = permissions.mounts.iter().filter(|mount| mount.scope.is_some()).count();
         let opened: Option<Vec<OpenDescriptor>> =
             (0..own + usize::from(permissions.scratch.is_some())).map(|_| files.acquire()).collect();
         let opened =

@@ -31,7 +31,7 @@ pub(super) fn permission_lines(environment: &PluginContext) -> Vec<String> {
             MountAccess::Read => "read files",
             MountAccess::ReadWrite => "read, change and delete files",
         };
-        let whose = if mount.by.is_some() { ", which is the caller's own" } else { "" };
+        let whose = if mount.scope.is_some() { ", which is the caller's own" } else { "" };
         lines.push(format!("{what} in the folder {}{whose}", mount.guest));
     }
     lines.extend(http.iter().map(request_line));
@@ -42,7 +42,7 @@ pub(super) fn permission_lines(environment: &PluginContext) -> Vec<String> {
     if !variables.is_empty() {
         lines.push(format!("read environment variables of the server: {}", variables.join(", ")));
     }
-    match state.map(|state| state.by) {
+    match state.map(|state| state.scope) {
         Some(StateScope::Plugin) => lines.push("keep data for later calls, of other callers, too".to_owned()),
         Some(StateScope::Caller) => lines.push("keep data for later calls of the same caller".to_owned()),
         None => {}
@@ -102,7 +102,7 @@ mod tests {
             host = "notes"
             guest = "/notes"
             access = "read-write"
-            by = "caller"
+            scope = "caller"
             "#);
         insta::assert_snapshot!(all, @r"
         read files in the folder /data
@@ -115,7 +115,7 @@ mod tests {
         keep data for later calls, of other callers, too
         ");
         assert!(!all.contains("srv"), "where a folder is is nobody's business: {all}");
-        let own = "[permissions]\nstate = { by = \"caller\" }";
+        let own = "[permissions]\nstate = { scope = \"caller\" }";
         assert_eq!(of(own), "keep data for later calls of the same caller");
     }
 
