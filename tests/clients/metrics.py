@@ -27,7 +27,7 @@ def metrics(server: str, check: Check) -> None:
     for kind in FORMATS:
         said, families = scrape(server, kind)
         check(f"the metrics come as {kind}", said == kind, said)
-        kinds = {name: families[name].type for name in ["toolbay_calls", "toolbay_call_seconds", "toolbay_plugins"]}
+        kinds = {name: families[name].type for name in ["toolbay_calls", "toolbay_call_duration_seconds", "toolbay_plugins"]}
         check("a counter, a histogram and a gauge are what they are", [*kinds.values()] == ["counter", "histogram", "gauge"], kinds)
         ended = {tuple(sample.labels.values()) for sample in families["toolbay_calls"].samples if sample.value > 0}
         wanted = {("calculate_sum", "ok"), ("calculate_sum", "invalid-arguments"), ("(other)", "unknown-tool")}

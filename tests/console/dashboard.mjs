@@ -185,7 +185,7 @@ const NAMES = {
   'Busiest tools': ['calculate_sum', '(other)'],
   'Where the time goes': ['queue', 'prepare', 'guest', 'check'],
   'Limits reached': ['limits.fuel', 'limits.timeout'],
-  'Denied uses': ['http'],
+  'Denials': ['http'],
   'Plugins by status': ['ready', 'refused'],
   'Changes of plugins': ['load', 'publications'],
   'Compilations': ['compiled: ok', 'cache: miss', 'compilers that run'],

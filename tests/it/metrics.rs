@@ -94,15 +94,15 @@ fn every_call_counts_by_its_tool_and_how_it_ended() {
         assert_eq!(calls(&metrics, tool, kind), 1, "{tool} {kind}");
     }
     assert_eq!(calls(&metrics, "(other)", "unknown-tool"), 1);
-    assert_eq!(metrics.count("toolbay_denied_uses_total", &[("use", "http")]), 1);
+    assert_eq!(metrics.count("toolbay_denials_total", &[("kind", "http")]), 1);
     for limit in ["limits.fuel", "limits.timeout", "limits.memory"] {
         assert_eq!(metrics.count("toolbay_limits_reached_total", &[("limit", limit)]), 1, "{limit}");
     }
-    assert_eq!(metrics.count("toolbay_call_seconds_count", &[("tool", "echo")]), 3);
-    assert!(metrics.value("toolbay_call_seconds_sum", &[("tool", "sleep_hour")]) >= 0.02);
+    assert_eq!(metrics.count("toolbay_call_duration_seconds_count", &[("tool", "echo")]), 3);
+    assert!(metrics.value("toolbay_call_duration_seconds_sum", &[("tool", "sleep_hour")]) >= 0.02);
     assert!(metrics.value("toolbay_call_fuel_total", &[("tool", "burn")]) >= 1_000_000.0);
     assert!(metrics.value("toolbay_call_memory_peak_bytes", &[("tool", "hoard")]) > 1e6);
-    let stage = |stage: &str| metrics.count("toolbay_call_stage_seconds_count", &[("stage", stage)]);
+    let stage = |stage: &str| metrics.count("toolbay_call_stage_duration_seconds_count", &[("stage", stage)]);
     // All but the unknown one waited for their turn, and one was wrong before its guest was entered.
     assert_eq!((stage("queue"), stage("guest"), stage("check")), (11, 10, 10));
     assert_eq!(metrics.count("toolbay_call_memory_bytes_count", &[]), 10);
@@ -124,7 +124,7 @@ fn a_call_that_is_cancelled_counts_and_what_runs_and_waits_is_seen() {
         let metrics = until(&server, "one waits", |metrics| metrics.count("toolbay_calls_queued", &[]) == 1);
         assert!(metrics.value("toolbay_memory_reserved_bytes", &[]) > 0.0);
         // What is counted of HTTP is read a moment before what is counted of calls.
-        until(&server, "both are open", |metrics| metrics.count("toolbay_http_requests", &[]) >= 2);
+        until(&server, "both are open", |metrics| metrics.count("toolbay_http_requests_in_flight", &[]) >= 2);
         running.close();
         let metrics = until(&server, "one was cancelled", |metrics| calls(metrics, "wait_for_gate", "cancelled") == 1);
         assert_eq!(calls(&metrics, "wait_for_gate", "ok"), 0);
@@ -134,7 +134,7 @@ fn a_call_that_is_cancelled_counts_and_what_runs_and_waits_is_seen() {
     let metrics = scrape(&server);
     assert_eq!(calls(&metrics, "wait_for_gate", "ok"), 1);
     assert_eq!(metrics.count("toolbay_calls_queued", &[]), 0);
-    assert!(metrics.count("toolbay_call_seconds_count", &[("tool", "wait_for_gate")]) == 2);
+    assert!(metrics.count("toolbay_call_duration_seconds_count", &[("tool", "wait_for_gate")]) == 2);
 }
 
 /// A call that answers with a stream as soon as it runs.
@@ -204,7 +204,7 @@ fn prompts_and_resources_count_under_names_that_no_tool_has() {
     assert!(!text.contains("note.txt") && !text.contains("greet"), "{text}");
     let metrics = Exposition::read(&text, false);
     assert_eq!((calls(&metrics, "(resource)", "ok"), calls(&metrics, "(prompt)", "ok")), (1, 1));
-    assert!(metrics.count("toolbay_offered", &[("kind", "prompt")]) >= 1);
+    assert!(metrics.count("toolbay_catalog_items", &[("kind", "prompt")]) >= 1);
 }
 
 #[test]
@@ -217,31 +217,31 @@ fn the_catalog_is_counted_as_it_changes() {
     });
     let of = |metrics: &Exposition, name: &str, label: &str, value: &str| metrics.count(name, &[(label, value)]);
     assert_eq!(of(&begun, "toolbay_plugins", "status", "ready"), 1);
-    assert_eq!(of(&begun, "toolbay_offered", "kind", "tool"), 2);
+    assert_eq!(of(&begun, "toolbay_catalog_items", "kind", "tool"), 2);
     assert_eq!(of(&begun, "toolbay_plugin_changes_total", "change", "load"), 1);
     assert_eq!(of(&begun, "toolbay_plugin_changes_total", "change", "refused"), 1);
     assert_eq!(of(&begun, "toolbay_compiles_total", "result", "ok"), 1);
     assert!(of(&begun, "toolbay_compile_cache_lookups_total", "result", "miss") >= 1);
     assert!(begun.value("toolbay_compile_seconds_total", &[]) > 0.0);
-    let reloads = begun.count("toolbay_reloads_total", &[]);
+    let reloads = begun.count("toolbay_catalog_updates_total", &[]);
     assert!(reloads >= 1);
     call(&server, "a", json!({}));
     call(&server, "b", json!({}));
     // Another version, in which one tool is missing: its counts are gone, and those of the other one go on.
     folder.put("a.wasm", TinyComponent::new(&["a"]).with_text("other").build());
-    let after = until(&server, "b is gone", |metrics| of(metrics, "toolbay_offered", "kind", "tool") == 1);
+    let after = until(&server, "b is gone", |metrics| of(metrics, "toolbay_catalog_items", "kind", "tool") == 1);
     assert_eq!((calls(&after, "a", "ok"), calls(&after, "b", "ok")), (1, 0));
     assert_eq!(after.samples("toolbay_calls_total").count(), 1);
-    assert!(after.count("toolbay_reloads_total", &[]) > reloads);
+    assert!(after.count("toolbay_catalog_updates_total", &[]) > reloads);
     call(&server, "a", json!({}));
     assert_eq!(calls(&scrape(&server), "a", "ok"), 2);
     folder.remove("a.wasm");
-    let gone = until(&server, "a is gone", |metrics| of(metrics, "toolbay_offered", "kind", "tool") == 0);
+    let gone = until(&server, "a is gone", |metrics| of(metrics, "toolbay_catalog_items", "kind", "tool") == 0);
     assert_eq!(of(&gone, "toolbay_plugin_changes_total", "change", "removed"), 1);
     assert!(gone.samples("toolbay_calls_total").next().is_none());
     // The same file again is in the compile cache.
     folder.put("a.wasm", TinyComponent::new(&["a"]).with_text("other").build());
-    let back = until(&server, "a is back", |metrics| of(metrics, "toolbay_offered", "kind", "tool") == 1);
+    let back = until(&server, "a is back", |metrics| of(metrics, "toolbay_catalog_items", "kind", "tool") == 1);
     assert!(of(&back, "toolbay_compile_cache_lookups_total", "result", "hit") >= 1);
     assert_eq!(back.count("toolbay_compiles_total", &[("result", "ok")]), 2);
 }

@@ -62,7 +62,7 @@ impl DenialKind {
             Self::Http => "http",
             Self::Tcp => "tcp",
             Self::Udp => "udp",
-            Self::NameLookup => "name",
+            Self::NameLookup => "dns",
             Self::State => "state",
             Self::File => "file",
             Self::View => "view",

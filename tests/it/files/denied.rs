@@ -54,7 +54,7 @@ fn a_path_without_a_grant_is_denied_and_shown_with_the_line_that_opens_its_folde
     }
     server.log.wait_for("denied: No folder that this tool may use contains /etc/passwd. To allow it, add to [permissions] in hostile.toml: mounts = [{ host = \"FOLDER\", guest = \"/etc\", access = \"read\" }]");
     let metrics = server.get("/metrics", &[]).text();
-    assert!(metrics.contains("toolbay_denied_uses_total{use=\"file\"} 3\n"), "{metrics}");
+    assert!(metrics.contains("toolbay_denials_total{kind=\"file\"} 3\n"), "{metrics}");
     // Looking whether something is there is no use of it.
     let denied = audited(&mut server);
     let line = |guest: &str, access: &str| {

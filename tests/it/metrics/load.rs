@@ -100,5 +100,5 @@ fn what_is_read_during_calls_is_true() {
     });
     let metrics = scrape(&server);
     assert_eq!(calls(&metrics, "echo", "ok"), 200);
-    assert_eq!(metrics.count("toolbay_call_seconds_count", &[("tool", "echo")]), 200);
+    assert_eq!(metrics.count("toolbay_call_duration_seconds_count", &[("tool", "echo")]), 200);
 }

@@ -144,26 +144,26 @@ mod tests {
 
     #[test]
     fn a_histogram_counts_up_to_each_bound() {
-        let guest = lines(MetricsForm::Prometheus, "toolbay_call_stage_seconds");
+        let guest = lines(MetricsForm::Prometheus, "toolbay_call_stage_duration_seconds");
         let guest: Vec<String> = guest.into_iter().filter(|line| line.contains("stage=\"guest\"")).collect();
         insta::assert_snapshot!(guest.join("\n"), @r#"
-        toolbay_call_stage_seconds_sum{stage="guest"} 0.002
-        toolbay_call_stage_seconds_count{stage="guest"} 1
-        toolbay_call_stage_seconds_bucket{le="0.00001",stage="guest"} 0
-        toolbay_call_stage_seconds_bucket{le="0.00003",stage="guest"} 0
-        toolbay_call_stage_seconds_bucket{le="0.0001",stage="guest"} 0
-        toolbay_call_stage_seconds_bucket{le="0.0003",stage="guest"} 0
-        toolbay_call_stage_seconds_bucket{le="0.001",stage="guest"} 0
-        toolbay_call_stage_seconds_bucket{le="0.003",stage="guest"} 1
-        toolbay_call_stage_seconds_bucket{le="0.01",stage="guest"} 1
-        toolbay_call_stage_seconds_bucket{le="0.03",stage="guest"} 1
-        toolbay_call_stage_seconds_bucket{le="0.1",stage="guest"} 1
-        toolbay_call_stage_seconds_bucket{le="0.3",stage="guest"} 1
-        toolbay_call_stage_seconds_bucket{le="1.0",stage="guest"} 1
-        toolbay_call_stage_seconds_bucket{le="3.0",stage="guest"} 1
-        toolbay_call_stage_seconds_bucket{le="10.0",stage="guest"} 1
-        toolbay_call_stage_seconds_bucket{le="30.0",stage="guest"} 1
-        toolbay_call_stage_seconds_bucket{le="+Inf",stage="guest"} 1
+        toolbay_call_stage_duration_seconds_sum{stage="guest"} 0.002
+        toolbay_call_stage_duration_seconds_count{stage="guest"} 1
+        toolbay_call_stage_duration_seconds_bucket{le="0.00001",stage="guest"} 0
+        toolbay_call_stage_duration_seconds_bucket{le="0.00003",stage="guest"} 0
+        toolbay_call_stage_duration_seconds_bucket{le="0.0001",stage="guest"} 0
+        toolbay_call_stage_duration_seconds_bucket{le="0.0003",stage="guest"} 0
+        toolbay_call_stage_duration_seconds_bucket{le="0.001",stage="guest"} 0
+        toolbay_call_stage_duration_seconds_bucket{le="0.003",stage="guest"} 1
+        toolbay_call_stage_duration_seconds_bucket{le="0.01",stage="guest"} 1
+        toolbay_call_stage_duration_seconds_bucket{le="0.03",stage="guest"} 1
+        toolbay_call_stage_duration_seconds_bucket{le="0.1",stage="guest"} 1
+        toolbay_call_stage_duration_seconds_bucket{le="0.3",stage="guest"} 1
+        toolbay_call_stage_duration_seconds_bucket{le="1.0",stage="guest"} 1
+        toolbay_call_stage_duration_seconds_bucket{le="3.0",stage="guest"} 1
+        toolbay_call_stage_duration_seconds_bucket{le="10.0",stage="guest"} 1
+        toolbay_call_stage_duration_seconds_bucket{le="30.0",stage="guest"} 1
+        toolbay_call_stage_duration_seconds_bucket{le="+Inf",stage="guest"} 1
         "#);
     }
 

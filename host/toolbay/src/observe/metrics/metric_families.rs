@@ -38,7 +38,7 @@ fn add_tool_families(metrics: &ServerMetrics, families: &mut FamilyCollector) {
     families.add_counter("toolbay_calls", "Calls that ended, by tool and outcome.", outcomes);
     let times = called.iter().map(|(meter, times)| ([("tool", meter.name.as_str())], times.clone()));
     let help = "Time from finding a call's plugin until its result is checked, by tool.";
-    families.add_histogram("toolbay_call_seconds", help, times);
+    families.add_histogram("toolbay_call_duration_seconds", help, times);
     let fuel = called.iter().map(|(meter, _)| ([("tool", meter.name.as_str())], meter.fuel()));
     families.add_counter("toolbay_call_fuel", "Fuel that calls used, by tool.", fuel);
     let peaks = called.iter().map(|(meter, _)| ([("tool", meter.name.as_str())], meter.peak()));
@@ -48,7 +48,7 @@ fn add_tool_families(metrics: &ServerMetrics, families: &mut FamilyCollector) {
 /// Adds the metrics over all calls.
 fn add_call_families(metrics: &ServerMetrics, figures: &ServerFigures, families: &mut FamilyCollector) {
     let stages = metrics.stages().map(|(stage, took)| ([("stage", stage.as_str())], took));
-    families.add_histogram("toolbay_call_stage_seconds", "Time that calls spent in each stage.", stages);
+    families.add_histogram("toolbay_call_stage_duration_seconds", "Time that calls spent in each stage.", stages);
     let help = "The most memory that the guests of calls had.";
     families.add_histogram("toolbay_call_memory_bytes", help, [([], metrics.memory())]);
     let ServerFigures { running, suspended, waiting, reserved, .. } = figures;
@@ -69,13 +69,9 @@ fn add_call_families(metrics: &ServerMetrics, figures: &ServerFigures, families:
         "Memory that the calls which run or are suspended have reserved.",
         [([], reserved.0)],
     );
-    families.add_gauge(
-        "toolbay_memory_reservable_bytes",
-        "Memory that calls can reserve together.",
-        [([], reserved.1)],
-    );
-    let denials = metrics.denials().map(|(kind, count)| ([("use", kind.as_str())], count));
-    families.add_counter("toolbay_denied_uses", "Uses that were denied to guests and reported, by kind.", denials);
+    families.add_gauge("toolbay_memory_limit_bytes", "Memory that calls can reserve together.", [([], reserved.1)]);
+    let denials = metrics.denials().map(|(kind, count)| ([("kind", kind.as_str())], count));
+    families.add_counter("toolbay_denials", "Uses that were denied to guests and reported, by kind.", denials);
     let limits = metrics.limits();
     let limits = limits.iter().map(|(key, count)| ([("limit", *key)], *count));
     families.add_counter("toolbay_limits_reached", "Limits that calls reached, by the key that raises them.", limits);
@@ -85,13 +81,13 @@ fn add_call_families(metrics: &ServerMetrics, figures: &ServerFigures, families:
 fn add_catalog_families(metrics: &ServerMetrics, figures: &ServerFigures, families: &mut FamilyCollector) {
     let ServerFigures { reloads, plugins, offered, compilations, .. } = figures;
     let CompileCounts { compiled, failed, time, found, missed } = *compilations;
-    families.add_counter("toolbay_reloads", "Snapshots of the catalog that were published.", [([], *reloads)]);
+    families.add_counter("toolbay_catalog_updates", "Snapshots of the catalog that were published.", [([], *reloads)]);
     let changes = metrics.changes().map(|(change, count)| ([("change", change.as_str())], count));
     families.add_counter("toolbay_plugin_changes", "Changes of plugins, by kind.", changes);
     let by_status = plugins.iter().map(|(status, count)| ([("status", *status)], *count));
     families.add_gauge("toolbay_plugins", "Plugins, by status.", by_status);
     let by_kind = offered.iter().map(|(kind, count)| ([("kind", *kind)], *count));
-    families.add_gauge("toolbay_offered", "What clients are offered, by kind.", by_kind);
+    families.add_gauge("toolbay_catalog_items", "What clients are offered, by kind.", by_kind);
     let results = [([("result", "ok")], compiled), ([("result", "failed")], failed)];
     families.add_counter("toolbay_compiles", "Compilations of components, by result.", results);
     families.add_counter("toolbay_compile_seconds", "Time that compilations took.", [([], time.as_secs_f64())]);
@@ -110,7 +106,7 @@ fn add_server_families(figures: &ServerFigures, families: &mut FamilyCollector) 
     let open = one(|traffic| traffic.connections);
     families.add_gauge("toolbay_http_connections", "HTTP connections that are open.", open);
     let open = one(|traffic| traffic.requests);
-    families.add_gauge("toolbay_http_requests", "Requests of callers that are open, with streams.", open);
+    families.add_gauge("toolbay_http_requests_in_flight", "Requests of callers that are open, with streams.", open);
     families.add_gauge("toolbay_sessions", "Sessions that are open.", one(|traffic| traffic.sessions));
     let state = state.map(|size| ([], size));
     families.add_gauge("toolbay_state_bytes", "Size of the file with the state of plugins.", state);
