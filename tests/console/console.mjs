@@ -57,7 +57,7 @@ async function findings(page) {
 const isTooWide = (page) => page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
 
 const PAGES = ['', '/plugins', '/plugin?id=calculator', '/plugin?id=broken', '/tools', '/tool?name=calculate_statistics',
-  '/tool?name=evaluate&json=yes', '/calls', '/denied', '/approvals', '/audit', '/log'];
+  '/tool?name=evaluate&json=yes', '/calls', '/denials', '/approvals', '/audit', '/log'];
 
 /** Every page, in both colours and widths. */
 async function everyPage(browser, serving) {
@@ -82,7 +82,7 @@ async function everyPage(browser, serving) {
 async function actions(browser, serving) {
   const page = await opened(browser, serving);
   const text = (selector) => page.locator(selector).innerText();
-  check('the overview names what needs a look', (await text('main')).includes('broken'));
+  check('the overview names what needs attention', (await text('main')).includes('broken'));
   await page.goto(`${serving.site}/console/plugins?q=brok`);
   check('a search finds a plugin, and its page says why it is refused', await page.locator('#plugins .rows > li').count() === 1);
   await page.getByRole('link', { name: 'broken' }).click();
@@ -112,7 +112,7 @@ async function actions(browser, serving) {
   await page.getByRole('button', { name: 'Call calculate_total' }).click();
   check('a person is asked first', (await text('.question')).includes('calculate_total'), await text('main'));
   check('axe has no finding in a question', (await findings(page)).length === 0, await findings(page));
-  await page.getByRole('button', { name: 'Allow and call' }).click();
+  await page.getByRole('button', { name: 'Approve and call' }).click();
   check('and then it is called', (await text('.result')).includes('3'), await text('main'));
   await page.goto(`${serving.site}/console/approvals`);
   check('the yes is listed', (await text('#approvals')).includes('approved'), await text('main'));
@@ -127,7 +127,7 @@ async function actions(browser, serving) {
   check('and serves calls again', again.includes('3'), again);
 
   await page.goto(`${serving.site}/console`);
-  await page.getByRole('button', { name: 'Clear the compile cache' }).click();
+  await page.getByRole('button', { name: 'Clear compile cache' }).click();
   check('the cache is cleared', (await text('.told')).includes('cleared'), await text('main'));
   await page.goto(`${serving.site}/console/audit`);
   check('the audit log is there', (await text('#audit')).includes('calculate_sum'), await text('main'));

@@ -16,7 +16,7 @@ use crate::support::{DEADLINE, Folder, HttpServer, TinyComponent, error_kind_and
 const RATES: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[client_rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
 
 /// Every page.
-const PAGES: [&str; 8] = ["", "/plugins", "/tools", "/calls", "/denied", "/approvals", "/audit", "/log"];
+const PAGES: [&str; 8] = ["", "/plugins", "/tools", "/calls", "/denials", "/approvals", "/audit", "/log"];
 
 /// A folder with a plugin that says what it is told.
 fn folder() -> Folder {
@@ -100,13 +100,13 @@ fn a_call_that_a_person_must_allow_is_made_when_the_viewer_says_so() {
     let form = [("tool", "echo"), ("schema", schema.as_str()), ("raw", "yes"), ("json", "{}")];
     let asked = site.post("/tool", &form).text();
     assert!(
-        asked.contains("Allow this call?") && asked.contains("The operator of this server wants a person"),
+        asked.contains("Approve this call?") && asked.contains("The operator of this server wants a person"),
         "{asked}"
     );
     assert!(!asked.contains("class=\"result\""), "it was not made");
     assert!(site.page("/approvals").contains("1 call waits"));
     let wrong = site.post("/tool", &[&form[..], &[("allow", &"0".repeat(64))]].concat()).text();
-    assert!(wrong.contains("Allow this call?"), "a yes to another question counts for nothing");
+    assert!(wrong.contains("Approve this call?"), "a yes to another question counts for nothing");
     let allow = hidden(&asked, "allow");
     let called = site.post("/tool", &[&form[..], &[("allow", &allow)]].concat()).text();
     assert!(called.contains("class=\"result\"") && called.contains("badge good\">ok"), "{called}");
@@ -120,7 +120,7 @@ fn what_was_denied_is_there_with_the_line_that_would_allow_it() {
         let params = json!({"name": "try_to_send", "arguments": {"url": "https://evil.example/"}});
         assert!(result_text(&site.server.result("tools/call", params)).contains("denied"));
     }
-    let page = site.page("/denied");
+    let page = site.page("/denials");
     assert!(page.contains("2 times") && page.contains("web.toml"), "{page}");
     assert!(page.contains("http = [&quot;https://evil.example&quot;]"), "{page}");
 }

@@ -137,7 +137,7 @@ impl Console {
             .route(&at("/tools"), get(tools))
             .route(&at("/tool"), get(tool).post(call_tool))
             .route(&at("/calls"), get(calls))
-            .route(&at("/denied"), get(denied))
+            .route(&at("/denials"), get(denied))
             .route(&at("/approvals"), get(approvals))
             .route(&at("/approval"), post(answer_approval))
             .route(&at("/audit"), get(audit))

@@ -110,9 +110,9 @@ fn grants_are_in_plain_words_and_a_refused_file_has_its_reason() {
         assert!(page.contains(words), "{words}: {page}");
     }
     let page = site.page("/plugin?id=broken");
-    assert!(page.contains("Why it is refused") && page.contains("refused</span>"), "{page}");
+    assert!(page.contains("Reason for refusal") && page.contains("refused</span>"), "{page}");
     let overview = site.page("");
-    assert!(overview.contains("Needs a look") && overview.contains("broken"), "{overview}");
+    assert!(overview.contains("Attention needed") && overview.contains("broken"), "{overview}");
     assert!(
         site.page("/tools?q=ECHO").contains("acme_echo") && site.page("/tools?q=nothing").contains("No tool matches")
     );

@@ -265,7 +265,8 @@ fn hidden(page: &str, name: &str) -> String {
     rest.split('"').next().unwrap().to_owned()
 }
 
-const PAGES: [&str; 9] = ["", "/plugins", "/tools", "/calls", "/denied", "/approvals", "/audit", "/log", "/log?q=WARN"];
+const PAGES: [&str; 9] =
+    ["", "/plugins", "/tools", "/calls", "/denials", "/approvals", "/audit", "/log", "/log?q=WARN"];
 
 /// Asserts that the page contains none of the hostile text as markup.
 fn check(got: &Got, what: &str) {
@@ -337,7 +338,7 @@ async fn a_call_shows_what_came_of_it_as_text_and_asks_first_where_a_person_must
     assert!(!got.body.contains("href=\"javascript"));
     let got = site.post("/console/tool", &cookie, &with(&[("f4", "{\"a\": 1}")])).await;
     check(&got, "a question");
-    assert!(got.body.contains("Allow this call?") && !got.body.contains("Structured content</h3>"), "{}", got.body);
+    assert!(got.body.contains("Approve this call?") && !got.body.contains("Structured content</h3>"), "{}", got.body);
     let allow = hidden(&got.body, "allow");
     let again = [&with(&[("f4", "{\"a\": 1}")])[..], &[("allow", &allow)]].concat();
     let got = site.post("/console/tool", &cookie, &again).await;
@@ -415,7 +416,7 @@ async fn pages_of_a_plugin_and_of_calls_as_they_are() {
     insta::assert_snapshot!("plugin", main("/console/plugin?id=echo").await);
     insta::assert_snapshot!("calls", main("/console/calls?failed=yes").await);
     insta::assert_snapshot!("tool", main("/console/tool?name=echo").await);
-    insta::assert_snapshot!("denied", main("/console/denied").await);
+    insta::assert_snapshot!("denied", main("/console/denials").await);
 }
 
 #[tokio::test]

@@ -42,7 +42,7 @@ pub(crate) fn approvals(desk: &PageContext, session: &ConsoleSession, done: Opti
                 }
             }
             @if !over.is_empty() {
-                section aria-labelledby="over" { h2 #over { "Answered or too late" } (table(&over, false)) }
+                section aria-labelledby="over" { h2 #over { "Closed" } (table(&over, false)) }
             }
         }
     };

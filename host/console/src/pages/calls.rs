@@ -25,7 +25,7 @@ pub(crate) fn calls(desk: &PageContext, session: &ConsoleSession, wanted: &str, 
     };
     let contents = |call: &CallNote| desk.operations.may_use(&session.viewer, &call.tool);
     let only =
-        html! { label.check { input type="checkbox" name="failed" value="yes" checked[failed]; " only failed ones" } };
+        html! { label.check { input type="checkbox" name="failed" value="yes" checked[failed]; " Failed only" } };
     let body = html! {
         (search_form("/calls", "Tool, plugin, caller or outcome", wanted, &only))
         div #calls data-live {
@@ -37,7 +37,7 @@ pub(crate) fn calls(desk: &PageContext, session: &ConsoleSession, wanted: &str, 
                 p.empty { @if ended == 0 { "No call yet. What clients call is here a second later." } @else { "None of the newest calls matches." } }
             } @else {
                 table.stack.calls {
-                    thead { tr { th { "Time" } th { "Tool" } th { "Caller" } th { "Outcome" } th.number { "Took" } th.number { "Fuel" } th.number { "Memory" } } }
+                    thead { tr { th { "Time" } th { "Tool" } th { "Caller" } th { "Outcome" } th.number { "Duration" } th.number { "Fuel" } th.number { "Memory" } } }
                     tbody { @for call in &found { (row(call, contents(call))) } }
                 }
             }
@@ -60,7 +60,7 @@ fn row(call: &CallNote, contents: bool) -> Markup {
             }
             td data-label="Caller" { (call.caller) }
             td data-label="Outcome" { (outcome_badge(call.outcome)) @if let Some(why) = &call.why { span.why { (why) } } }
-            td.number data-label="Took" { (format_duration(call.duration)) }
+            td.number data-label="Duration" { (format_duration(call.duration)) }
             td.number data-label="Fuel" { @if let Some(usage) = usage { (format_amount(usage.fuel)) } @else { "–" } }
             td.number data-label="Memory" { @if let Some(usage) = usage { (format_size(usage.memory)) } @else { "–" } }
         }

@@ -46,5 +46,5 @@ pub(crate) fn denied(desk: &PageContext, session: &ConsoleSession) -> Markup {
             }
         }
     };
-    layout(session, NavigationItem::Denied, "Denied uses", true, &body)
+    layout(session, NavigationItem::Denied, "Denials", true, &body)
 }

@@ -26,7 +26,7 @@ impl NavigationItem {
         (Self::Plugins, "/plugins", "Plugins"),
         (Self::Tools, "/tools", "Tools"),
         (Self::Calls, "/calls", "Calls"),
-        (Self::Denied, "/denied", "Denied uses"),
+        (Self::Denied, "/denials", "Denials"),
         (Self::Approvals, "/approvals", "Approvals"),
         (Self::Audit, "/audit", "Audit log"),
         (Self::Log, "/log", "Log"),

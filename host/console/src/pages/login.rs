@@ -37,7 +37,7 @@ pub(crate) fn rejected_form(why: &str) -> Markup {
         &html! {
             main.door #main {
                 div.brand { (logo()) span { "Toolbay" } }
-                h1 { "That was rejected" }
+                h1 { "Request rejected" }
                 p { (why) }
                 p { a href=(PATH) { "Back to the console" } }
             }

@@ -33,7 +33,7 @@ pub(crate) fn overview(desk: &PageContext, session: &ConsoleSession, done: Optio
             (figures(&server, &plugins, &history))
             (attention(&server, &plugins, denied, waiting))
             section aria-labelledby="charts" {
-                h2 #charts { "The last 15 minutes" }
+                h2 #charts { "Last 15 minutes" }
                 (charts(&history.series.buckets_until(now)))
             }
             (tool_table(&history, desk.activity.since()))
@@ -98,13 +98,13 @@ fn attention(server: &ServerStatus, plugins: &[PluginRow], denied: usize, waitin
     }
     html! {
         section aria-labelledby="attention" {
-            h2 #attention { "Needs a look" }
+            h2 #attention { "Attention needed" }
             ul.rows {
                 @if waiting > 0 {
                     li { div.name { a href={ (PATH) "/approvals" } { (format_count(waiting, "call")) } span { @if waiting == 1 { " waits for approval" } @else { " wait for approval" } } } }
                 }
                 @if denied > 0 {
-                    li { div.name { a href={ (PATH) "/denied" } { (format_count(denied, "use")) } span { " denied to plugins" } } }
+                    li { div.name { a href={ (PATH) "/denials" } { (format_count(denied, "use")) } span { " denied to plugins" } } }
                 }
                 @for row in wrong.iter().take(MAX_ATTENTION_ITEMS) {
                     li {
@@ -136,25 +136,25 @@ fn charts(steps: &[SeriesBucket]) -> Markup {
     html! {
         div.charts {
             (BarChart {
-                title: "Calls in 10 s",
+                title: "Calls per 10 s",
                 description: describe_calls(calls, failed),
                 max_label: format!("at most {}", format_amount(most(SeriesBucket::calls))),
                 bars: of(|step| (step.calls(), step.failed)),
             }.figure())
             (BarChart {
-                title: "Mean time",
-                description: format!("mean times of at most {}, and the longest call took {}", format_duration(mean), format_duration(longest)),
+                title: "Mean duration",
+                description: format!("mean durations of at most {}, and the longest call took {}", format_duration(mean), format_duration(longest)),
                 max_label: format!("at most {}", format_duration(mean)),
                 bars: means,
             }.figure())
             (BarChart {
-                title: "Fuel in 10 s",
+                title: "Fuel per 10 s",
                 description: format!("{} fuel in the last 15 minutes", format_amount(fuel)),
                 max_label: format!("at most {}", format_amount(most(|step| step.fuel))),
                 bars: of(|step| (step.fuel, 0)),
             }.figure())
             (BarChart {
-                title: "Most memory of a call",
+                title: "Peak memory",
                 description: format!("at most {} of memory in a call", format_size(most(|step| step.max_memory))),
                 max_label: format!("at most {}", format_size(most(|step| step.max_memory))),
                 bars: of(|step| (step.max_memory, 0)),
@@ -170,21 +170,21 @@ fn tool_table(history: &CallHistory, since: &str) -> Markup {
     tools.sort_by_key(|(_, totals)| std::cmp::Reverse(totals.calls));
     html! {
         section aria-labelledby="by-tool" {
-            h2 #by-tool { "Most called tools" }
+            h2 #by-tool { "Top tools" }
             @if tools.is_empty() {
                 p.empty { "No tool has been called since " (since) "." }
             } @else {
                 table.stack {
-                    thead { tr { th { "Tool" } th.number { "Calls" } th.number { "Failed" } th.number { "Mean time" } th.number { "Fuel" } th.number { "Most memory" } } }
+                    thead { tr { th { "Tool" } th.number { "Calls" } th.number { "Failed" } th.number { "Mean duration" } th.number { "Fuel" } th.number { "Peak memory" } } }
                     tbody {
                         @for (name, totals) in tools.iter().take(MAX_TOOLS_SHOWN) {
                             tr {
                                 th scope="row" { (tool_link(name)) }
                                 td.number data-label="Calls" { (format_amount(totals.calls)) }
                                 td.number data-label="Failed" { (format_amount(totals.failed)) }
-                                td.number data-label="Mean time" { (format_duration(totals.mean_duration())) }
+                                td.number data-label="Mean duration" { (format_duration(totals.mean_duration())) }
                                 td.number data-label="Fuel" { (format_amount(totals.fuel)) }
-                                td.number data-label="Most memory" { (format_size(totals.max_memory)) }
+                                td.number data-label="Peak memory" { (format_size(totals.max_memory)) }
                             }
                         }
                     }
@@ -197,19 +197,19 @@ fn tool_table(history: &CallHistory, since: &str) -> Markup {
 fn server_facts(session: &ConsoleSession, server: &ServerStatus) -> Markup {
     html! {
         section aria-labelledby="server" {
-            h2 #server { "This server" }
+            h2 #server { "Server" }
             dl.facts {
                 div { dt { "Version" } dd { (server.version) } }
                 div { dt { "Plugin folder" } dd { code { (server.folder) } } }
                 div { dt { "Audit log" } dd { (if server.has_audit_log { "on" } else { "off" }) } }
-                div { dt { "Contents of calls" } dd { (if server.records_contents { "kept (console.contents)" } else { "not kept" }) } }
+                div { dt { "Call contents" } dd { (if server.records_contents { "kept (console.contents)" } else { "not kept" }) } }
                 div {
                     dt { "Compile cache" }
                     dd {
                         @if let Some(why) = &server.no_cache { (why) } @else {
                             form method="post" action={ (PATH) "/cache" } {
                                 (csrf_input(session))
-                                button.quiet type="submit" { "Clear the compile cache" }
+                                button.quiet type="submit" { "Clear compile cache" }
                             }
                         }
                     }

@@ -28,14 +28,14 @@ pub(crate) fn plugin(session: &ConsoleSession, detail: &PluginDetail, done: Opti
                 }
             }
             section aria-labelledby="grant" {
-                h2 #grant { "What it may use" }
+                h2 #grant { "Permissions" }
                 @if row.permissions.is_empty() {
                     p { "Nothing outside its own memory: no files, no variables and no network." }
                 } @else {
                     ul.plain { @for words in &row.permissions { li { (words) } } }
                 }
                 @if !detail.terms.is_empty() {
-                    h3 { "What else its grant says" }
+                    h3 { "Other grant settings" }
                     ul.plain { @for words in &detail.terms { li { (words) } } }
                 }
                 p.hint { "The grant is the file " code { (row.id) ".toml" } " in the plugin folder. Nothing here can change it." }
@@ -70,7 +70,7 @@ pub(crate) fn plugin(session: &ConsoleSession, detail: &PluginDetail, done: Opti
         }
         @if !detail.limits.is_empty() {
             section aria-labelledby="limits" {
-                h2 #limits { "Limits of a call" }
+                h2 #limits { "Limits" }
                 dl.facts.limits {
                     @for (key, value, own) in &detail.limits {
                         div { dt { (key) } dd { (value) @if *own { span.badge.plain { "set" } } } }
@@ -85,7 +85,7 @@ pub(crate) fn plugin(session: &ConsoleSession, detail: &PluginDetail, done: Opti
 
 fn heading(status: PluginStatus) -> &'static str {
     match status {
-        PluginStatus::Refused => "Why it is refused",
+        PluginStatus::Refused => "Reason for refusal",
         PluginStatus::Stale => "Why the current file is refused; the previous version is in service",
         PluginStatus::Loading | PluginStatus::Ready | PluginStatus::Suspended => "Warnings",
     }

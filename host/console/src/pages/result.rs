@@ -39,7 +39,7 @@ fn usage_facts(usage: &CallUsage) -> Markup {
         dl.facts.used {
             div { dt { "Time" } dd { (format_duration(usage.wall)) } }
             div { dt { "Fuel" } dd { (format_amount(usage.fuel)) } }
-            div { dt { "Most memory" } dd { (format_size(usage.memory)) } }
+            div { dt { "Peak memory" } dd { (format_size(usage.memory)) } }
             @if usage.http_requests > 0 { div { dt { "HTTP requests" } dd { (usage.http_requests) " (" (format_size(usage.http_bytes)) ")" } } }
             @if usage.tcp_connections > 0 { div { dt { "TCP connections" } dd { (usage.tcp_connections) " (" (format_size(usage.tcp_bytes)) ")" } } }
         }

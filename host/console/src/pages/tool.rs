@@ -33,9 +33,9 @@ pub(crate) fn tool(session: &ConsoleSession, detail: &ToolDetail, may_call: bool
         }
         section aria-labelledby="schemas" {
             h2 #schemas { "Schemas" }
-            details data-key="input" { summary { "Of the arguments" } (schema(detail.input.get())) }
+            details data-key="input" { summary { "Input" } (schema(detail.input.get())) }
             @if let Some(output) = &detail.output {
-                details data-key="output" { summary { "Of the structured content" } (schema(output.get())) }
+                details data-key="output" { summary { "Output" } (schema(output.get())) }
             }
         }
     };
@@ -60,7 +60,7 @@ fn trial_outcome(session: &ConsoleSession, detail: &ToolDetail, tried: &ToolTria
         },
         TrialOutcome::Question(text, digest) => html! {
             section.question aria-labelledby="question" {
-                h2 #question tabindex="-1" autofocus { "Allow this call?" }
+                h2 #question tabindex="-1" autofocus { "Approve this call?" }
                 pre tabindex="0" { (text) }
                 div.actions {
                     form method="post" action={ (PATH) "/tool" } data-call {
@@ -70,9 +70,9 @@ fn trial_outcome(session: &ConsoleSession, detail: &ToolDetail, tried: &ToolTria
                         @for (name, value) in &tried.filled {
                             @if is_argument(name) { input type="hidden" name=(name) value=(value); }
                         }
-                        button type="submit" { "Allow and call" }
+                        button type="submit" { "Approve and call" }
                     }
-                    a.button.quiet href={ (PATH) "/tool?" (encode_query(&[("name", &detail.row.name)])) } { "Do not call" }
+                    a.button.quiet href={ (PATH) "/tool?" (encode_query(&[("name", &detail.row.name)])) } { "Cancel" }
                 }
             }
         },
@@ -100,7 +100,7 @@ fn form(session: &ConsoleSession, detail: &ToolDetail, tried: &ToolTrial) -> Mar
     html! {
         section aria-labelledby="call" {
             div.heading {
-                h2 #call { "Call it" }
+                h2 #call { "Call tool" }
                 @if tried.form.has_fields {
                     a href={ (PATH) "/tool?" (other) } { @if tried.form.is_raw { "as a form" } @else { "as JSON" } }
                 }
