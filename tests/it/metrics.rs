@@ -249,7 +249,7 @@ fn the_catalog_is_counted_as_it_changes() {
 /// A new server with its own compile cache and this configuration, which refuses this number of plugins. Also returns
 /// how many of its compilations succeeded and failed until all plugins were tried.
 fn compiling(folder: &Folder, config: &str, refused: u64) -> (HttpServer, [u64; 2]) {
-    let config = format!("{config}\n[compile]\nstore = \"store\"\ncpu = \"2s\"\n");
+    let config = format!("{config}\n[compile]\ncache_folder = \"store\"\ncpu_time = \"2s\"\n");
     let server = HttpServer::start_with_config(folder, &config).wait_until_ready();
     let metrics = until(&server, "some are refused", |metrics| {
         metrics.count("toolbay_plugins", &[("status", "refused")]) == refused
@@ -281,7 +281,7 @@ fn a_refused_plugin_is_compiled_once_and_not_at_every_start() {
 #[test]
 fn a_plugin_that_the_compile_command_refused_is_not_compiled_by_the_server() {
     let folder = Folder::with("empty.wasm", b"\0asm\x0d\0\x01\0");
-    folder.write_config("[compile]\nstore = \"store\"\ncpu = \"2s\"\n");
+    folder.write_config("[compile]\ncache_folder = \"store\"\ncpu_time = \"2s\"\n");
     let [first, second] = [(); 2].map(|()| ToolbayCommand::new(&folder).args(["compile"]).run());
     assert_eq!(first.code, 1, "{first}");
     assert_eq!(second.to_string(), first.to_string(), "the reason is known as well");

@@ -177,7 +177,7 @@ fn a_sloppy_definition_does_not_cost_a_server_its_other_tools() {
     let checked = ToolbayCommand::new(&folder).args(["check", "plugins/sloppy.wasm"]).run();
     assert!(checked.code == 0 && checked.stdout.contains("left out: tool \"a/b\""), "{checked}");
     // A setting may be a protection.
-    for grant in ["[tools.list]\napprove = \"always\"", "[tools.\"a/b\"]\nhidden = true", "offer = [\"list\"]"] {
+    for grant in ["[tools.list]\nrequire_approval = \"always\"", "[tools.\"a/b\"]\ndisabled = true", "enabled_tools = [\"list\"]"] {
         folder.put("sloppy.toml", grant);
         let listed = list();
         assert!(listed.contains("sloppy  refused") && listed.contains("this tool is left out, because"), "{listed}");

@@ -119,7 +119,7 @@ mod tests {
         ];
         let said: Vec<String> = wrong.iter().map(|text| check(text).unwrap_err()).collect();
         insta::assert_snapshot!(said.join("\n"));
-        for text in ["[tools.erase_all]\napprove = \"always\"", "offer = [\"erase_*\"]"] {
+        for text in ["[tools.erase_all]\nrequire_approval = \"always\"", "enabled_tools = [\"erase_*\"]"] {
             let why = check(text).unwrap_err();
             assert!(
                 why.ends_with("because its definition is invalid: its input schema must be a JSON object"),
