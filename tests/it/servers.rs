@@ -135,7 +135,7 @@ fn check_says_how_a_server_is_spoken_to() {
 /// A server on standard input and output whose only response has these members.
 fn scripted(result: &Value) -> Vec<u8> {
     let said = json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string() + "\n";
-    let bytes = |bytes: &[u8]| bytes.iter().map(|byte| format!("\\{byte:02x}")).collect::<String>();
+    let bytes = |bytes: &[u8]| bytes.iter().map(|byte| format!("\\{byte:02x}")).collect::<Vec<_>>().concat();
     let vector = [16_u32.to_le_bytes(), u32::try_from(said.len()).unwrap().to_le_bytes()].concat();
     wat::parse_str(format!(
         r#"(module
@@ -177,7 +177,11 @@ fn a_sloppy_definition_does_not_cost_a_server_its_other_tools() {
     let checked = ToolbayCommand::new(&folder).args(["check", "plugins/sloppy.wasm"]).run();
     assert!(checked.code == 0 && checked.stdout.contains("left out: tool \"a/b\""), "{checked}");
     // A setting may be a protection.
-    for grant in ["[tools.list]\nrequire_approval = \"always\"", "[tools.\"a/b\"]\ndisabled = true", "enabled_tools = [\"list\"]"] {
+    for grant in [
+        "[tools.list]\nrequire_approval = \"always\"",
+        "[tools.\"a/b\"]\ndisabled = true",
+        "enabled_tools = [\"list\"]",
+    ] {
         folder.put("sloppy.toml", grant);
         let listed = list();
         assert!(listed.contains("sloppy  refused") && listed.contains("this tool is left out, because"), "{listed}");

@@ -273,7 +273,7 @@ mod tests {
         let (good, bad) = (tool("good", r#"{"type":"object"}"#), tool("a/b", r#"{"type":"object"}"#));
         let list = tool("list", r#"{"type":"array"}"#);
         let server = |tools: &[&ToolDefinition]| ComponentDescription {
-            tools: tools.iter().map(|tool| ToolDefinition::clone(tool)).collect(),
+            tools: tools.iter().copied().cloned().collect(),
             manner: Some(GuestServerProtocol::default()),
             ..ComponentDescription::default()
         };

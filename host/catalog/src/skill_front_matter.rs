@@ -122,7 +122,7 @@ fn check_fields(fields: &Map<String, Value>, folder: &str) -> Result<(), String>
     }
     match optional_text(fields, "description")? {
         Some(description) if !description.trim().is_empty() => {
-            check_length(description, MAX_DESCRIPTION_CHARS, "description")?
+            check_length(description, MAX_DESCRIPTION_CHARS, "description")?;
         }
         _ => return Err("its front matter has no description".to_owned()),
     }

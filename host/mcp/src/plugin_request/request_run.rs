@@ -562,25 +562,19 @@ impl PendingCall {
             trace: call.trace.clone().map(Box::new),
             wire: call.wire.clone(),
         };
-        let driving = async move { journey.drive(call, place, retry).await };
-        (request, cancel_if_revoked(revoked, cancelled, driving))
+        // A call whose caller's authorization is withdrawn must not enter a plugin any more, whether it
+        // waits in a queue, for an approval or for an answer.
+        let driving = async move {
+            let mut driving = pin!(journey.drive(call, place, retry));
+            tokio::select! {
+                biased;
+                () = revoked.cancelled() => cancelled.cancel(),
+                done = driving.as_mut() => return done,
+            }
+            driving.await
+        };
+        (request, driving)
     }
-}
-
-/// Drives a call. Cancels it when the authorization of its caller is withdrawn: it must not enter a
-/// plugin after that, whether it waits in a queue, for an approval or for an answer.
-async fn cancel_if_revoked<T>(
-    revoked: CancellationToken,
-    cancelled: &CancellationToken,
-    driving: impl Future<Output = T>,
-) -> T {
-    let mut driving = pin!(driving);
-    tokio::select! {
-        biased;
-        () = revoked.cancelled() => cancelled.cancel(),
-        done = driving.as_mut() => return done,
-    }
-    driving.await
 }
 
 /// Restores the journal of an earlier run into a call, with the answers to its questions.
