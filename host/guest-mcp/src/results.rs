@@ -51,7 +51,7 @@ pub enum GuestQuestionKind {
 
 /// Result of a tool call.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ToolResult {
+pub struct CallToolResult {
     /// Content blocks, in order.
     pub content: Vec<GuestBlock>,
     /// Structured content, as JSON text.
@@ -99,7 +99,7 @@ pub struct CompletionValues {
     pub has_more: bool,
 }
 
-impl ToolResult {
+impl CallToolResult {
     /// Returns the message of a failure: its texts, or its structured content if there are no
     /// texts.
     pub fn failure_text(&self) -> String {
@@ -176,7 +176,7 @@ struct ToolResultFields {
 /// # Errors
 ///
 /// Returns the reason that the result is invalid.
-pub fn parse_tool_result(result: &str) -> Result<GuestResult<ToolResult>, String> {
+pub fn parse_tool_result(result: &str) -> Result<GuestResult<CallToolResult>, String> {
     parse_by_type(result, |result| {
         let ToolResultFields { content, structured_content, is_error, meta: members } = parse_result(result)?;
         let block = |(index, raw): (usize, &RawValue)| {
@@ -184,7 +184,7 @@ pub fn parse_tool_result(result: &str) -> Result<GuestResult<ToolResult>, String
         };
         let content = content.iter().map(|raw| &**raw).enumerate().map(block).collect::<Result<_, _>>()?;
         let structured = structured_content.map(|value| value.get().to_owned()).filter(|text| text != "null");
-        Ok(ToolResult { content, structured, meta: meta_text(members.as_deref()), is_error })
+        Ok(CallToolResult { content, structured, meta: meta_text(members.as_deref()), is_error })
     })
 }
 

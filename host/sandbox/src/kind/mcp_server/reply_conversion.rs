@@ -1,7 +1,7 @@
 //! Converts the responses of guests that are MCP servers to the host's types.
 
 use toolbay_guest_mcp::results::{
-    self, GuestQuestionKind, GuestQuestions, GuestResult, PromptResult, ReadItem, ToolResult,
+    self, CallToolResult, GuestQuestionKind, GuestQuestions, GuestResult, PromptResult, ReadItem,
 };
 use toolbay_guest_mcp::{GuestBlock, ProtocolError, RequestOutcome};
 use toolbay_model::text::clean_line;
@@ -72,8 +72,8 @@ fn convert_error(asked: PluginRequest<'_>, problem: ProtocolError) -> Result<Rep
     }
 }
 
-fn convert_tool_result(result: ToolResult) -> guest_reply::ToolResult {
-    let ToolResult { content, structured, meta, is_error: _ } = result;
+fn convert_tool_result(result: CallToolResult) -> guest_reply::ToolResult {
+    let CallToolResult { content, structured, meta, is_error: _ } = result;
     guest_reply::ToolResult { content: content.into_iter().map(convert_block).collect(), structured, meta }
 }
 
