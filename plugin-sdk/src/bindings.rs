@@ -1,5 +1,5 @@
 //! Rust bindings of the contract in `wit/plugin.wit`, and conversions of the SDK's types. Outside
-//! this crate, only [`export!`](crate::export) uses this module.
+//! this crate, only [`export!`](macro@crate::export) uses this module.
 
 #![allow(
     missing_docs,
@@ -37,7 +37,7 @@ pub fn list_tools(entries: &[Entry]) -> Vec<tools::ToolDefinition> {
 
 /// Implements the contract's `call-tool` if `entry` is the tool `name`. Returns `None` otherwise.
 ///
-/// [`export!`](crate::export) calls it for each entry in turn. It is inlined there, where the entry
+/// [`export!`](macro@crate::export) calls it for each entry in turn. It is inlined there, where the entry
 /// is a constant, so only a comparison with the name and a direct call remain. An instance serves a
 /// single call, and the first call of a function through the table costs several times as much as a
 /// direct call.

@@ -63,7 +63,7 @@ impl TestCounts {
     }
 
     /// Runs a test program that prints its checks and, at the end, the counts in [our own
-    /// format](Self::of_line). Prints all lines except the counts.
+    /// format](Self::parse_line). Prints all lines except the counts.
     pub(crate) fn run_and_print(&mut self, program: &mut Command) -> Result<()> {
         self.run_and_count(program, |line| {
             // The program's counts are part of the total. They are not printed, because they could

@@ -151,7 +151,7 @@ fn find_unsafe(text: &str) -> Option<usize> {
     }
 }
 
-/// Returns the index of the first byte that can start a character that must be [removed](acts).
+/// Returns the index of the first byte that can start a character that must be [removed](is_forbidden).
 fn find_suspicious_byte(bytes: &[u8]) -> Option<usize> {
     /// Number of bytes that are checked together.
     const LANE_BYTES: usize = 64;
@@ -205,7 +205,7 @@ fn is_modifier(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}' | '\u{180b}'..='\u{180d}' | '\u{180f}')
 }
 
-/// Returns whether `c` is a [modifier](is_bound) after a character that it cannot modify, so that
+/// Returns whether `c` is a [modifier](is_modifier) after a character that it cannot modify, so that
 /// it would be invisible.
 fn is_dangling_modifier(before: Option<char>, c: char) -> bool {
     if !is_modifier(c) {

@@ -151,7 +151,7 @@ impl SecretVault {
         self.0.as_ref().map_or(&[], |inner| &inner.secrets)
     }
 
-    /// Returns the names of the secrets that had a value when [`missing_value_warnings`](Self::problems) last
+    /// Returns the names of the secrets that had a value when [`missing_value_warnings`](Self::missing_value_warnings) last
     /// checked, or that have one for each caller. Does not read files.
     pub fn available_names(&self) -> Vec<String> {
         let names = self.0.as_ref().map(|inner| inner.names.lock().unwrap_or_else(PoisonError::into_inner).clone());

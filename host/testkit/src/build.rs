@@ -98,7 +98,7 @@ impl<'a> WorkspaceBuilder<'a> {
         })
     }
 
-    /// Like [`build_all`](Self::everything), but uses `build_server` instead of building one if it is
+    /// Like [`build_all`](Self::build_all), but uses `build_server` instead of building one if it is
     /// given.
     pub fn build_all_with_server(&mut self, server: Option<&Path>, profile: BuildProfile) -> Result<BuildOutput> {
         match server {

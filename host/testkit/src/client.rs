@@ -129,7 +129,7 @@ impl StdioClient {
         Ok(TimedMessage { message: message::parse_response(what)?, received_at: at })
     }
 
-    /// Like [`finish_call`](Self::finish), but sends pings until the result arrives, with a short pause
+    /// Like [`finish_call`](Self::finish_call), but sends pings until the result arrives, with a short pause
     /// after each response. `ponged` receives the round-trip time of each ping.
     pub fn finish_call_with_pings(
         &mut self,

@@ -21,7 +21,7 @@ use crate::ServerProgram;
 const PLUGIN_FOLDER_NAME: &str = "plugins";
 
 /// A temporary folder that contains `plugins/` and is the working folder of a program's servers.
-/// Dropping the last clone deletes the folder. Every method except [`create`](Self::make) panics on
+/// Dropping the last clone deletes the folder. Every method except [`create`](Self::create) panics on
 /// an error, which fails the test.
 #[derive(Clone, Debug)]
 pub struct TestFolder {

@@ -133,7 +133,7 @@ impl HttpServer {
         self.post_stateless_in(revision::FIRST_STATELESS_REVISION, method, params, headers)
     }
 
-    /// Like [`post_stateless`](Self::modern), for any stateless revision.
+    /// Like [`post_stateless`](Self::post_stateless), for any stateless revision.
     pub fn post_stateless_in(
         &self,
         revision: &str,

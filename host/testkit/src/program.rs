@@ -10,7 +10,7 @@ pub struct ServerProgram {
 }
 
 impl ServerProgram {
-    /// Creates a program for the executable at `path`. Each [folder](crate::Folder) is the home of
+    /// Creates a program for the executable at `path`. Each [folder](crate::TestFolder) is the home of
     /// its servers, so servers in different folders do not share a compile cache.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), home: None }

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// The newest revision with `initialize`. [`crate::Client::session_revisions`] returns those of a given
+/// The newest revision with `initialize`. [`crate::StdioClient::session_revisions`] returns those of a given
 /// server.
 pub const NEWEST_SESSION_REVISION: &str = "2025-11-25";
 

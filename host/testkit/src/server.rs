@@ -62,7 +62,7 @@ impl StdioServer {
         Self::start_with_revision_and_config(revision::NEWEST_SESSION_REVISION, folder, config)
     }
 
-    /// Like [`start_with_revision`](Self::start_in), with a configuration file.
+    /// Like [`start_with_revision`](Self::start_with_revision), with a configuration file.
     pub fn start_with_revision_and_config(revision: &str, folder: &TestFolder, config: &str) -> Self {
         folder.write_config(config);
         Self::start_with_revision(revision, folder)
@@ -121,7 +121,7 @@ impl StdioServer {
         self.wait_for_text_with_arguments(tool, json!({}), last, before);
     }
 
-    /// Like [`wait_for_text`](Self::answers_in_the_end), with arguments.
+    /// Like [`wait_for_text`](Self::wait_for_text), with arguments.
     pub fn wait_for_text_with_arguments(&mut self, tool: &str, arguments: Value, last: &str, before: &[&str]) {
         self.wait_until(&format!("{tool} answers {last:?}"), |server| {
             let answer = server.text(tool, arguments.clone());
@@ -202,7 +202,7 @@ impl StdioServer {
         answer["result"].take()
     }
 
-    /// Like [`finish_call`](Self::finish), but sends pings until the result arrives. See
+    /// Like [`finish_call`](Self::finish_call), but sends pings until the result arrives. See
     /// [`StdioClient::finish_call_with_pings`].
     pub fn finish_call_with_pings(&mut self, id: u64, ponged: impl FnMut(Duration)) -> Value {
         let answer = self.run_or_panic(|client| client.finish_call_with_pings(id, ponged)).message;

@@ -73,7 +73,7 @@ impl TinyComponent {
         self
     }
 
-    /// Sets the imports of the component, in the text format. [`with_core_items`](Self::core) can import the
+    /// Sets the imports of the component, in the text format. [`with_core_items`](Self::with_core_items) can import the
     /// core function that is named `$import` in `component_text`, as `"host" "import"`.
     #[must_use]
     pub fn with_imports(mut self, text: &str) -> Self {

@@ -23,7 +23,7 @@ struct UpdateFailure {
 
 impl PluginLoader {
     /// Loads the plugin `id` from these files. A grant gives rights only after it has been
-    /// unchanged for [`SETTLE`](crate::grant_age::SETTLE). A first version waits for that. Until
+    /// unchanged for [`SETTLE_TIME`](crate::grant_age::SETTLE_TIME). A first version waits for that. Until
     /// then, a version in service has only the rights that both the new grant and the grant in
     /// force allow.
     pub(crate) async fn load_files(

@@ -2,7 +2,7 @@
 //!
 //! The WASI 0.3 implementation of `wasmtime-wasi` is new. This module wraps or reimplements each
 //! part in which a guest could make the host hold more memory than the call's
-//! [`MemoryBudget`](crate::account::MemoryBudget) allows, could wait longer than the call, or could reach
+//! [`MemoryBudget`](crate::capability::memory_budget::MemoryBudget) allows, could wait longer than the call, or could reach
 //! resources that the grant does not name. The rules are those of WASI 0.2 ([`wasi`](crate::wasi::p2)),
 //! with the same requests, connections, clocks and streams. Files are not available, because
 //! nothing here bounds them.

@@ -38,12 +38,12 @@ impl HttpServer {
         self.start_session_with_headers(revision, &[])
     }
 
-    /// Like [`start_session`](Self::session), with additional headers.
+    /// Like [`start_session`](Self::start_session), with additional headers.
     pub fn start_session_with_headers(&self, revision: &str, headers: &[(&str, &str)]) -> HttpSession<'_> {
         self.start_session_with_capabilities(revision, json!({}), headers)
     }
 
-    /// Like [`start_session_with_headers`](Self::session_with), for a client with these capabilities.
+    /// Like [`start_session_with_headers`](Self::start_session_with_headers), for a client with these capabilities.
     pub fn start_session_with_capabilities(
         &self,
         revision: &str,

@@ -1,5 +1,5 @@
 //! The mutable state of each loaded plugin that all callers share: places, shared rates and usage. The immutable part is in
-//! the catalog, and what belongs to one caller is in its [`CallerRecord`](crate::record::CallerRecord).
+//! the catalog, and what belongs to one caller is in its [`CallerRecord`](crate::call::caller_state::CallerRecord).
 
 use toolbay_catalog::Plugin;
 
