@@ -173,7 +173,10 @@ fn every_call_has_a_line_that_says_how_it_ended() {
     let numbers: Vec<_> = calls.iter().map(|call| call["call"].as_u64().unwrap()).collect();
     assert_eq!(numbers, (1..=8).collect::<Vec<_>>());
     let echo = &calls[0];
-    assert_eq!((&echo["caller"], &echo["plugin"], &echo["trace"]), (&json!("stdio"), &json!("hostile"), &json!(trace)));
+    assert_eq!(
+        (&echo["caller"], &echo["plugin"], &echo["trace_id"]),
+        (&json!("stdio"), &json!("hostile"), &json!(trace))
+    );
     assert_eq!(echo["plugin_sha256"], sha256(&component));
     assert_eq!(echo["grant_sha256"], sha256(grant));
     assert_eq!(echo["arguments_sha256"], sha256("{\"text\":\"x\"}"));
@@ -226,7 +229,7 @@ fn every_load_and_every_change_of_a_grant_has_a_line() {
     }
     folder.put("a.toml", "fule = 1");
     let refused = event(&mut server, &folder, "refused", 1);
-    assert!(refused["why"].as_str().unwrap().starts_with("a.toml:1:1: unknown key `fule`"), "{refused}");
+    assert!(refused["reason"].as_str().unwrap().starts_with("a.toml:1:1: unknown key `fule`"), "{refused}");
     assert_eq!(refused["plugin_sha256"], digest, "the version before it serves");
     folder.put("b.wasm", "no component");
     let refused = event(&mut server, &folder, "refused", 2);
@@ -255,7 +258,7 @@ fn what_is_denied_has_a_line() {
     let denied = events(&folder, "denied");
     assert_eq!((&denied[0]["call"], &denied[0]["tool"]), (&json!(1), &json!("try_to_send")));
     let what = "https://api.example.com is not among the origins that this tool may send requests to.";
-    assert_eq!(denied[0]["what"], what);
+    assert_eq!(denied[0]["message"], what);
     assert_eq!(denied[0]["remedy"], "http = [\"https://api.example.com\"]");
     let outcomes: Vec<_> = events(&folder, "call").iter().map(|call| call["outcome"].clone()).collect();
     assert_eq!(outcomes, ["ok", "denied"]);
@@ -408,7 +411,7 @@ fn nothing_that_a_guest_or_a_client_says_forges_a_line() {
     assert!(arguments["text"].as_str().unwrap().contains("\n{\"seq\":1,\"event\":\"stop\""), "{arguments}");
     assert!(calls[2]["tool"].as_str().unwrap().starts_with("x\\n{\"seq\""), "{}", calls[2]);
     let long = calls[3]["arguments"].as_str().unwrap();
-    assert!(long.len() <= 16 << 10 && calls[3]["arguments_cut"] == true);
+    assert!(long.len() <= 16 << 10 && calls[3]["arguments_truncated"] == true);
     let shown = ToolbayCommand::new(&folder).args(["audit", "show"]).run();
     assert_eq!(shown.raw_stdout.lines().count(), lines(&folder).len() + 1, "{shown}");
     assert!(!shown.raw_stdout.contains('\u{1b}') && !shown.raw_stdout.contains('\u{2028}'));
@@ -429,7 +432,7 @@ fn arguments_in_full_have_no_secrets() {
     let calls = events(&folder, "call");
     assert_eq!(calls[0]["arguments"], "{\"text\":\"it is [secret:token]\"}");
     // What may be the beginning of a secret is gone with the rest.
-    assert!(calls[1]["arguments"].as_str().unwrap().ends_with("xx") && calls[1]["arguments_cut"] == true);
+    assert!(calls[1]["arguments"].as_str().unwrap().ends_with("xx") && calls[1]["arguments_truncated"] == true);
     for file in files(&folder) {
         assert!(!fs::read_to_string(file).unwrap().contains("hunter2"));
     }
@@ -456,13 +459,13 @@ fn a_server_that_is_killed_leaves_a_log_that_holds_and_the_next_one_continues_it
     let place = || json!({"file": last.file_name().unwrap().to_str(), "line": lines_in(&last)});
     let (torn, report) = (place(), intact(&folder));
     let notice = report["notices"].as_array().unwrap().iter().find(|notice| notice["line"] == torn["line"]);
-    assert!(notice.unwrap()["what"].as_str().unwrap().starts_with("is torn: the server was killed"), "{report}");
+    assert!(notice.unwrap()["message"].as_str().unwrap().starts_with("is torn: the server was killed"), "{report}");
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_for_tool("echo");
     server.stop();
     let report = intact(&folder);
     let notice = report["notices"].as_array().unwrap().iter().find(|notice| notice["line"] == torn["line"]);
-    assert_eq!(notice.unwrap()["what"], "is torn: the server was killed while it wrote this line");
+    assert_eq!(notice.unwrap()["message"], "is torn: the server was killed while it wrote this line");
     let text = fs::read_to_string(&last).unwrap();
     let starts: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let start = starts.iter().rfind(|line: &&Value| line["event"] == "start").unwrap();
@@ -497,12 +500,12 @@ fn a_changed_line_is_named() {
     let kept: Vec<&str> = text.lines().take(4).collect();
     fs::write(file, kept.join("\n") + "\n").unwrap();
     let report = verify(&folder);
-    let what = report["findings"][0]["what"].as_str().unwrap();
+    let what = report["findings"][0]["message"].as_str().unwrap();
     assert!(what.starts_with("lines 5 to ") && what.ends_with(" are missing at the end of the log"), "{report}");
     // A server that goes on does not make it whole again.
     StdioServer::start_with_config(&folder, CONFIG).stop();
     let report = verify(&folder);
-    let what = report["findings"][0]["what"].as_str().unwrap();
+    let what = report["findings"][0]["message"].as_str().unwrap();
     assert!(what.ends_with(" were signed, and were gone when the server started"), "{report}");
 }
 

@@ -16,7 +16,7 @@ struct Attempt {
     arguments: &'static str,
     /// The text that the guest gets instead of a response or a connection.
     guest: &'static str,
-    /// The member `what` of the only `denied` line of the call.
+    /// The member `message` of the only `denied` line of the call.
     denied: &'static str,
     /// The member `remedy`, with `\n` for a line break; empty if there is none.
     remedy: &'static str,
@@ -344,7 +344,7 @@ fn audited(folder: &Folder) -> Vec<Value> {
 /// What the audit log says that a call was denied: what, and what would allow it.
 fn denials(lines: &[Value], call: usize) -> Vec<(&str, &str)> {
     let of_call = lines.iter().filter(|line| line["event"] == "denied" && line["call"] == call);
-    of_call.map(|line| (line["what"].as_str().unwrap(), line["remedy"].as_str().unwrap_or_default())).collect()
+    of_call.map(|line| (line["message"].as_str().unwrap(), line["remedy"].as_str().unwrap_or_default())).collect()
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn a_replay_sends_no_request_and_gives_the_response_that_was_recorded() {
     folder.remove("web.toml");
     let report = replayed(&folder, &[]);
     assert_eq!(counts(&report), [14, 0, 1], "{report:#}");
-    assert!(report["calls"][0]["why"][0].as_str().unwrap().contains("trailers"), "{report:#}");
+    assert!(report["calls"][0]["reasons"][0].as_str().unwrap().contains("trailers"), "{report:#}");
     assert!(site.requests.try_recv().is_err(), "a request was sent");
 }
 
@@ -284,11 +284,11 @@ fn no_secret_is_in_the_file() {
     };
     let report = run("here");
     assert_eq!(counts(&report), [1, 0, 1], "{report:#}");
-    let why = report["calls"][0]["why"][0].as_str().unwrap();
+    let why = report["calls"][0]["reasons"][0].as_str().unwrap();
     assert!(why.contains("what it got contains a secret"), "its length is another one: {why}");
     let report = run("there");
     assert_eq!(counts(&report), [0, 0, 2], "{report:#}");
-    let why = report["calls"][0]["why"][0].as_str().unwrap();
+    let why = report["calls"][0]["reasons"][0].as_str().unwrap();
     assert!(why.contains("the environment variable PLACE is not what it was"), "{why}");
 }
 
@@ -321,7 +321,7 @@ fn a_call_that_is_too_large_leaves_its_outline() {
     assert!(calls[0].get("arguments").is_none() && calls[0]["result"]["sha256"].is_string(), "{}", calls[0]);
     let report = replayed(&folder, &[]);
     assert_eq!(counts(&report), [1, 0, 1], "{report:#}");
-    assert!(report["calls"][0]["why"][0].as_str().unwrap().contains("too large"), "{report:#}");
+    assert!(report["calls"][0]["reasons"][0].as_str().unwrap().contains("too large"), "{report:#}");
 }
 
 #[test]

@@ -156,7 +156,7 @@ pub(crate) fn parse_line(line: &[u8]) -> Result<ChainLink, &'static str> {
         },
         "stop" => ChainEvent::Stop,
         "checkpoint" => ChainEvent::Checkpoint(fields.signature.unwrap_or_default()),
-        "file" => ChainEvent::FileStart(fields.oldest.ok_or(INVALID_LINE)?),
+        "rotate" => ChainEvent::FileStart(fields.oldest.ok_or(INVALID_LINE)?),
         "lost" => ChainEvent::Lost(fields.lines.unwrap_or_default()),
         _ => ChainEvent::Other,
     };
@@ -178,9 +178,9 @@ fn split_line(line: &[u8]) -> Option<(&[u8], Digest)> {
 mod tests {
     use super::*;
 
-    fn line(what: &str) -> (Vec<u8>, Digest) {
-        let event =
-            AuditEvent::Denied { subject: crate::event::CallSubject::default(), what: what.to_owned(), remedy: None };
+    fn line(message: &str) -> (Vec<u8>, Digest) {
+        let subject = crate::event::CallSubject::default();
+        let event = AuditEvent::Denied { subject, message: message.to_owned(), remedy: None };
         let (mut line, own) = serialize_line(7, SystemTime::UNIX_EPOCH, &event, hash(b"before"));
         assert_eq!(line.pop(), Some(b'\n'));
         (line, own)
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(parse_line(&line), Ok(expected));
         let value: serde_json::Value = serde_json::from_slice(&line).unwrap();
         assert_eq!(value["time"], "1970-01-01T00:00:00.000000Z");
-        assert_eq!((&value["event"], &value["what"]), (&"denied".into(), &"x".into()));
+        assert_eq!((&value["event"], &value["message"]), (&"denied".into(), &"x".into()));
         assert_eq!(value["hash"], own.to_string());
     }
 
@@ -204,7 +204,7 @@ mod tests {
         let (line, _) = line(forged);
         assert!(!line.contains(&b'\n') && !line.contains(&b'\r'));
         let value: serde_json::Value = serde_json::from_slice(&line).unwrap();
-        assert_eq!(value["what"], forged);
+        assert_eq!(value["message"], forged);
         assert_eq!(parse_line(&line).unwrap().seq, 7);
     }
 

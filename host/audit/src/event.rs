@@ -59,7 +59,7 @@ pub enum AuditEvent {
         #[serde(flatten)]
         plugin: PluginRecord,
         /// The reason.
-        why: String,
+        reason: String,
     },
     /// A plugin was taken out of service because its file was deleted.
     Removed {
@@ -75,7 +75,7 @@ pub enum AuditEvent {
         #[serde(flatten)]
         subject: CallSubject,
         /// The denied operation, as a sentence.
-        what: String,
+        message: String,
         /// The lines of `[permissions]` that would allow the operation.
         #[serde(skip_serializing_if = "Option::is_none")]
         remedy: Option<String>,
@@ -85,7 +85,7 @@ pub enum AuditEvent {
         /// The call.
         #[serde(flatten)]
         subject: CallSubject,
-        /// The decision, such as `asked`, `approved` or `declined`.
+        /// The decision, such as `requested`, `approved` or `declined`.
         decision: &'static str,
         /// SHA-256 of the arguments that the approval applies to.
         #[serde(rename = "arguments_sha256", serialize_with = "digest", skip_serializing_if = "Option::is_none")]
@@ -123,7 +123,7 @@ pub enum AuditEvent {
         rejected: Option<CrossAnchor>,
     },
     /// The start of a file.
-    File {
+    Rotate {
         /// Number of the first line that is retained. Files with earlier lines are deleted.
         oldest: u64,
         /// The newest line of the part with rejections; `None` within that part.
@@ -135,7 +135,7 @@ pub enum AuditEvent {
         /// Number of lines.
         lines: u64,
         /// `queue` if the writer was too slow, `disk` if writing failed.
-        why: &'static str,
+        reason: &'static str,
     },
 }
 
@@ -215,7 +215,7 @@ pub struct CallSubject {
     pub plugin: Option<PluginRecord>,
     /// The trace id, as 32 hexadecimal digits; `None` if the call has no trace.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub trace: Option<String>,
+    pub trace_id: Option<String>,
 }
 
 impl CallSubject {
@@ -236,8 +236,8 @@ pub struct ArgumentsRecord {
     #[serde(rename = "arguments", skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// True if `text` is truncated.
-    #[serde(rename = "arguments_cut", skip_serializing_if = "std::ops::Not::not")]
-    pub cut: bool,
+    #[serde(rename = "arguments_truncated", skip_serializing_if = "std::ops::Not::not")]
+    pub is_truncated: bool,
 }
 
 /// A call that has ended.
@@ -253,7 +253,7 @@ pub struct CallRecord {
     /// checked, because the arguments did not match the schema.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub converted: BTreeMap<&'static str, u64>,
-    /// `ok`, `asked` if the call ended with a question, or the identifier of the error kind.
+    /// `ok`, `input-required` if the call ended with a question, or the identifier of the error kind.
     pub outcome: &'static str,
     /// The resources that the call used; `None` if no guest ran.
     #[serde(serialize_with = "usage", skip_serializing_if = "Option::is_none")]
@@ -287,7 +287,7 @@ impl AuditEvent {
         "start",
         "stop",
         "checkpoint",
-        "file",
+        "rotate",
         "lost",
     ];
 
@@ -310,15 +310,15 @@ impl AuditEvent {
     pub(crate) fn max_bytes(&self) -> u32 {
         let texts = match self {
             Self::Load { plugin, .. } | Self::Grant { plugin, .. } | Self::Removed { plugin } => plugin.plugin.len(),
-            Self::Refused { plugin, why } => plugin.plugin.len() + why.len(),
+            Self::Refused { plugin, reason } => plugin.plugin.len() + reason.len(),
             Self::Call(call) => call.subject.text_bytes() + call.arguments.text.as_ref().map_or(0, String::len),
-            Self::Denied { subject: of, what, remedy } => {
-                of.text_bytes() + what.len() + remedy.as_ref().map_or(0, String::len)
+            Self::Denied { subject: of, message, remedy } => {
+                of.text_bytes() + message.len() + remedy.as_ref().map_or(0, String::len)
             }
             Self::Limit { subject: of, .. } | Self::Approval { subject: of, .. } => of.text_bytes(),
             Self::Operator(did) => did.caller.len() + did.plugin.as_ref().map_or(0, |plugin| plugin.plugin.len()),
             Self::Rejected(rejected) => rejected.caller.len() + rejected.tool.len(),
-            Self::Start(_) | Self::Stop {} | Self::Checkpoint { .. } | Self::File { .. } | Self::Lost { .. } => 0,
+            Self::Start(_) | Self::Stop {} | Self::Checkpoint { .. } | Self::Rotate { .. } | Self::Lost { .. } => 0,
         };
         u32::try_from(RECORD_OVERHEAD_BYTES + texts).unwrap_or(u32::MAX)
     }
@@ -326,11 +326,11 @@ impl AuditEvent {
     /// Truncates every sentence to its maximum length.
     pub(crate) fn truncate_texts(self) -> Self {
         match self {
-            Self::Refused { plugin, why } => Self::Refused { plugin, why: truncate_sentence(&why) },
-            Self::Denied { subject, what, remedy } => {
+            Self::Refused { plugin, reason } => Self::Refused { plugin, reason: truncate_sentence(&reason) },
+            Self::Denied { subject, message, remedy } => {
                 let lines = |remedy: String| remedy.lines().map(truncate_sentence).collect::<Vec<_>>().join("\n");
                 let remedy = remedy.map(lines);
-                Self::Denied { subject, what: truncate_sentence(&what), remedy }
+                Self::Denied { subject, message: truncate_sentence(&message), remedy }
             }
             other => other,
         }

@@ -289,7 +289,7 @@ impl PartWriter {
         let kept = if excess > 0 { first.get(excess).copied() } else { None };
         let oldest = kept.unwrap_or_default().max(self.oldest);
         if self.written.length == 0 || excess > 0 {
-            self.stage(SystemTime::now(), &AuditEvent::File { oldest, rejected: self.rejected });
+            self.stage(SystemTime::now(), &AuditEvent::Rotate { oldest, rejected: self.rejected });
             self.flush()?;
             self.oldest = oldest;
             // Update the head before deleting a file. Any other missing file was deleted by someone
@@ -492,7 +492,7 @@ pub(crate) mod tests {
     /// Creates an event with this text.
     pub(crate) fn record(what: impl Into<String>) -> TimedEvent {
         let plugin = PluginRecord { plugin: "p".into(), ..PluginRecord::default() };
-        (SystemTime::now(), AuditEvent::Refused { plugin, why: what.into() })
+        (SystemTime::now(), AuditEvent::Refused { plugin, reason: what.into() })
     }
 
     /// Opens a log with small files.

@@ -295,7 +295,7 @@ mod tests {
 
     fn event(text: &str) -> AuditEvent {
         let plugin = PluginRecord { plugin: "p".to_owned(), ..PluginRecord::default() };
-        AuditEvent::Refused { plugin, why: text.to_owned() }
+        AuditEvent::Refused { plugin, reason: text.to_owned() }
     }
 
     fn soon() -> Instant {

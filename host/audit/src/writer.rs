@@ -251,7 +251,7 @@ impl PartChain {
     /// a notice of records that did not fit in the queue. Records that cannot be written are
     /// retained or lost. Returns whether there was anything to write.
     fn write(&mut self, shared: &WriterState, keeps: bool) -> bool {
-        let lost = |lines, why| ((SystemTime::now(), AuditEvent::Lost { lines, why }), None);
+        let lost = |lines, reason| ((SystemTime::now(), AuditEvent::Lost { lines, reason }), None);
         // While the disk fails, losses are only counted.
         if !self.failing || !keeps {
             if self.unreported > 0 {
@@ -276,8 +276,8 @@ impl PartChain {
         let failed = replaced.and_then(|()| self.writer.append(records)).err();
         let written = self.pending.len() - failed.as_ref().map_or(0, |(count, _)| *count);
         for ((_, event), _) in self.pending.drain(..written) {
-            if let AuditEvent::Lost { lines, why } = event {
-                tracing::warn!(lines, "lines of the audit log were lost; the log says so ({why})");
+            if let AuditEvent::Lost { lines, reason } = event {
+                tracing::warn!(lines, "lines of the audit log were lost; the log says so ({reason})");
             }
         }
         if !keeps {

@@ -23,7 +23,7 @@ pub struct ApprovalNote {
     pub plugin: String,
     /// The tool.
     pub tool: String,
-    /// `asked`, `approved`, `declined`, `remembered`, or the reason that there was no answer.
+    /// `requested`, `approved`, `declined`, `remembered`, or the reason that there was no answer.
     pub status: &'static str,
     /// The operator who answered in the console, if any.
     pub by: Option<String>,
@@ -45,7 +45,7 @@ impl ApprovalQueue {
     pub(crate) fn add(&mut self, approval: ApprovalNote) {
         let approval = approval.truncate_texts();
         let same = |known: &ApprovalNote| {
-            known.status == "asked"
+            known.status == "requested"
                 && (&known.caller, &known.tool, known.arguments)
                     == (&approval.caller, &approval.tool, approval.arguments)
         };
@@ -72,7 +72,7 @@ impl ApprovalQueue {
 impl ApprovalNote {
     /// Returns whether the question is open and its time limit has not passed.
     pub(crate) fn is_open(&self, now: SystemTime) -> bool {
-        self.status == "asked" && now.duration_since(self.at).unwrap_or_default() <= self.time_limit
+        self.status == "requested" && now.duration_since(self.at).unwrap_or_default() <= self.time_limit
     }
 
     fn truncate_texts(self) -> Self {
@@ -107,15 +107,15 @@ mod tests {
     #[test]
     fn a_question_waits_until_it_is_answered_or_too_old() {
         let mut approvals = ApprovalQueue::default();
-        for (caller, word) in [("ada", "asked"), ("bob", "asked"), ("ada", "approved"), ("cy", "remembered")] {
+        for (caller, word) in [("ada", "requested"), ("bob", "requested"), ("ada", "approved"), ("cy", "remembered")] {
             approvals.add(note(caller, word));
         }
         let found: Vec<_> = approvals.newest().map(|one| (&*one.caller, one.status)).collect();
-        assert_eq!(found, [("cy", "remembered"), ("ada", "approved"), ("bob", "asked")]);
+        assert_eq!(found, [("cy", "remembered"), ("ada", "approved"), ("bob", "requested")]);
         let after = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         assert_eq!((approvals.open_count(after(60)), approvals.open_count(after(61))), (1, 0));
         for number in 0..1_000 {
-            approvals.add(note(&number.to_string(), "asked"));
+            approvals.add(note(&number.to_string(), "requested"));
         }
         assert_eq!(approvals.newest().count(), MAX_QUESTIONS);
     }

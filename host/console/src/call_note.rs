@@ -27,7 +27,7 @@ pub struct CallNote {
     pub plugin: Option<String>,
     /// The tool, or the other requested item.
     pub tool: String,
-    /// The outcome: `ok`, `asked`, or the identifier of an error kind.
+    /// The outcome: `ok`, `input-required`, or the identifier of an error kind.
     pub outcome: &'static str,
     /// The failure reason, in a sentence; `None` if the call did not fail.
     pub why: Option<String>,
@@ -64,7 +64,7 @@ impl CallNote {
 
     /// Returns whether the call failed.
     pub(crate) fn is_failure(&self) -> bool {
-        !matches!(self.outcome, "ok" | "asked")
+        !matches!(self.outcome, "ok" | "input-required")
     }
 
     /// Returns whether a name or the outcome contains `search`, which is in lower case.

@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn calls_add_up_in_their_steps_and_quiet_times_are_there() {
         let mut series = CallSeries::default();
-        for call in [at(10_000, "ok"), at(10_009, "fuel"), at(10_030, "asked"), at(10_025, "ok")] {
+        for call in [at(10_000, "ok"), at(10_009, "fuel"), at(10_030, "input-required"), at(10_025, "ok")] {
             series.add(&call);
         }
         let steps = series.buckets_until(UNIX_EPOCH + Duration::from_secs(10_039));

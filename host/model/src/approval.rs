@@ -39,7 +39,7 @@ pub enum MissingApprovalReason {
     /// The user closed the question without an answer.
     Cancelled,
     /// The client was asked this many times and returned no valid answer.
-    Unanswered(u32),
+    Invalid(u32),
     /// No answer arrived within this time.
     TimedOut(Duration),
     /// The client cannot show a form to its user.
@@ -52,9 +52,9 @@ impl MissingApprovalReason {
         match self {
             Self::Declined => "declined",
             Self::Cancelled => "cancelled",
-            Self::Unanswered(_) => "unanswered",
-            Self::TimedOut(_) => "late",
-            Self::Unsupported => "impossible",
+            Self::Invalid(_) => "invalid",
+            Self::TimedOut(_) => "timed-out",
+            Self::Unsupported => "unsupported",
         }
     }
 }
@@ -72,7 +72,7 @@ impl fmt::Display for MissingApproval {
                 "The user was asked whether to allow this call and closed the question without an answer. The tool was not \
                  called. Do not call it again unless the user asks for it.",
             ),
-            MissingApprovalReason::Unanswered(times) => write!(
+            MissingApprovalReason::Invalid(times) => write!(
                 f,
                 "The user had to be asked whether to allow this call. The client was asked {times} times and returned no \
                  answer that says yes or no, so the tool was not called. Do not retry: tell the user."

@@ -127,12 +127,13 @@ fn the_audit_log_says_who_was_asked_when_and_what_they_said() {
     server.stop();
     let approvals = events(&folder, "approval");
     let decisions: Vec<&str> = approvals.iter().map(|line| line["decision"].as_str().unwrap()).collect();
-    let expected = ["asked", "declined", "asked", "cancelled", "asked", "approved", "remembered", "impossible"];
+    let expected =
+        ["requested", "declined", "requested", "cancelled", "requested", "approved", "remembered", "unsupported"];
     assert_eq!(decisions, expected);
     let calls = events(&folder, "call");
     let outcomes: Vec<&str> = calls.iter().map(|line| line["outcome"].as_str().unwrap()).collect();
     let refused = "not-approved";
-    assert_eq!(outcomes, ["asked", refused, "asked", refused, "asked", "ok", "ok", refused]);
+    assert_eq!(outcomes, ["input-required", refused, "input-required", refused, "input-required", "ok", "ok", refused]);
     for (approval, call) in approvals.iter().zip(&calls) {
         assert_eq!(approval["call"], call["call"]);
         assert_eq!((&approval["caller"], &approval["tool"]), (&json!("stdio"), &json!("ask")));
@@ -144,7 +145,7 @@ fn the_audit_log_says_who_was_asked_when_and_what_they_said() {
         assert_eq!(call.get("usage").is_some(), call["outcome"] == "ok", "{call}");
     }
     assert_eq!(run(&folder, &["audit", "verify"]).code, 0);
-    let shown = run(&folder, &["audit", "show", "--outcome", "asked"]).stdout;
+    let shown = run(&folder, &["audit", "show", "--outcome", "input-required"]).stdout;
     assert_eq!(shown.lines().count(), 4, "{shown}");
     let shown = run(&folder, &["audit", "show", "--tool", "ask"]).stdout;
     assert!(shown.contains("decision declined"), "{shown}");

@@ -49,7 +49,7 @@ fn with_drop_a_log_that_cannot_be_written_holds_up_no_call_and_says_what_it_lost
     intact(&folder);
     make_room(&server);
     let lost = event(&mut server, &folder, "lost", 1);
-    assert!(lost["why"] == "disk" && lost["lines"].as_u64() > Some(0), "{lost}");
+    assert!(lost["reason"] == "disk" && lost["lines"].as_u64() > Some(0), "{lost}");
     server.log.wait_for("lines of the audit log were lost");
     made += 1;
     server.text("echo", json!({"text": "x"}));

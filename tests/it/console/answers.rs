@@ -95,7 +95,7 @@ fn a_call_whose_client_never_answers_goes_on_or_fails_as_the_operator_says() {
     let answered = || -> Vec<(Value, Value)> {
         audit(&folder)
             .into_iter()
-            .filter(|line| line["event"] == "approval" && line["decision"] != "asked")
+            .filter(|line| line["event"] == "approval" && line["decision"] != "requested")
             .map(|line| (line["decision"].clone(), line["answered_by"].clone()))
             .collect()
     };
@@ -126,12 +126,12 @@ fn a_question_that_nobody_answers_is_no_approval() {
     }
     site.server.log.wait_for_count("approval: late plugin=\"a\" tool=\"echo\"", 2);
     // A line of the audit log is written a moment later.
-    let late = || audit(&folder).iter().filter(|line| line["decision"] == "late").count();
+    let late = || audit(&folder).iter().filter(|line| line["decision"] == "timed-out").count();
     while late() < 2 {
         std::thread::yield_now();
     }
     assert_eq!(late(), 2);
-    let page = site.until("/approvals", |page| page.matches("late").count() > 1);
+    let page = site.until("/approvals", |page| page.matches("timed-out").count() > 1);
     assert!(page.contains("No call waits"), "{page}");
 }
 
@@ -326,8 +326,8 @@ fn a_call_that_its_client_cancels_while_it_waits_is_over_everywhere() {
     site.server.stop();
     let last = site.server.log.wait_for("shut down");
     assert!(last.contains("calls=4 succeeded=2 failed=0") && last.contains("cancelled=2"), "{last}");
-    assert_eq!(words(&folder, "approval", "decision"), ["asked", "cancelled", "asked", "cancelled"]);
-    assert_eq!(words(&folder, "call", "outcome"), ["asked", "cancelled", "asked", "cancelled"]);
+    assert_eq!(words(&folder, "approval", "decision"), ["requested", "cancelled", "requested", "cancelled"]);
+    assert_eq!(words(&folder, "call", "outcome"), ["input-required", "cancelled", "input-required", "cancelled"]);
     let digests = words(&folder, "call", "arguments_sha256");
     assert!(digests.iter().all(|digest| *digest == digests[0] && !digest.is_empty()), "{digests:?}");
 }

@@ -35,7 +35,7 @@ fn audited(server: &mut HttpServer) -> Vec<Denied> {
     let text: String = texts.map(|path| fs::read_to_string(path).unwrap()).collect();
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let word = |line: &Value, member: &str| line[member].as_str().unwrap_or_default().to_owned();
-    lines.filter(|line| line["event"] == "denied").map(|line| (word(&line, "what"), word(&line, "remedy"))).collect()
+    lines.filter(|line| line["event"] == "denied").map(|line| (word(&line, "message"), word(&line, "remedy"))).collect()
 }
 
 fn pair(what: &str, remedy: &str) -> Denied {

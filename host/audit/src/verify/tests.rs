@@ -21,7 +21,8 @@ static LOG: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
     for _ in 0..2 {
         let [mut journal, mut rejected] = open_both(dir.path());
         for n in 0..30 {
-            let denied = AuditEvent::Denied { subject: CallSubject::default(), what: "y".repeat(n * 9), remedy: None };
+            let denied =
+                AuditEvent::Denied { subject: CallSubject::default(), message: "y".repeat(n * 9), remedy: None };
             rejected.append(&[(SystemTime::now(), denied), record("z")]).unwrap();
             journal.set_rejected_anchor(rejected.newest_line());
             journal.append(&[record(format!("{n} {}", "x".repeat(n * 7))), record("\n{\"seq\":1}\n")]).unwrap();

@@ -201,9 +201,9 @@ impl Site {
         watch.record_call(call);
         let (at, words) = (SystemTime::UNIX_EPOCH, || text.to_owned());
         watch.record_denial(DenialNote { at, plugin: words(), tool: words(), what: words(), remedy: Some(words()) });
-        for (word, at) in [("asked", SystemTime::now()), ("declined", at)] {
+        for (word, at) in [("requested", SystemTime::now()), ("declined", at)] {
             let time = Duration::from_hours(1);
-            let arguments = Some(Digest::new([if word == "asked" { 1 } else { 2 }; 32]));
+            let arguments = Some(Digest::new([if word == "requested" { 1 } else { 2 }; 32]));
             watch.record_approval(ApprovalNote {
                 at,
                 caller: words(),

@@ -132,8 +132,8 @@ fn table(all: &[&ApprovalNote], waiting: bool) -> Markup {
 
 fn status_badge(one: &ApprovalNote, waiting: bool) -> Markup {
     let (word, kind) = match one.status {
-        "asked" if waiting => ("asked", "mild"),
-        "asked" => ("too late", "bad"),
+        "requested" if waiting => ("requested", "mild"),
+        "requested" => ("timed-out", "bad"),
         "approved" | "remembered" => (one.status, "good"),
         other => (other, "bad"),
     };

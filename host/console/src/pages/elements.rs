@@ -24,7 +24,7 @@ pub(super) fn time_element(moment_: SystemTime) -> Markup {
 pub(super) fn outcome_badge(word: &str) -> Markup {
     let kind = match word {
         "ok" => "good",
-        "asked" | "cancelled" | "not-approved" => "mild",
+        "input-required" | "cancelled" | "not-approved" => "mild",
         _ => "bad",
     };
     html! { span.badge.(kind) { (word) } }

@@ -77,7 +77,7 @@ pub(crate) enum ApprovalStep {
 /// An approval decision to record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ApprovalDecision {
-    /// `asked`, `approved`, `remembered_approvals`, or the reason for the refusal.
+    /// `requested`, `approved`, `remembered`, or the reason for the refusal.
     pub(crate) word: &'static str,
     /// Time since the first question about this call; `None` before it.
     pub(crate) waited: Option<Duration>,
@@ -169,7 +169,7 @@ impl<'a> ApprovalCase<'a> {
             }
             Some(UserAnswer::No) => MissingApprovalReason::Declined,
             Some(UserAnswer::Nothing) => MissingApprovalReason::Cancelled,
-            None if rounds >= MAX_ROUNDS => MissingApprovalReason::Unanswered(rounds),
+            None if rounds >= MAX_ROUNDS => MissingApprovalReason::Invalid(rounds),
             None => {
                 let (began, until) = (journal.began, journal.until);
                 return self.ask(CallJournal { began, until, ..CallJournal::default() }, rounds, asks);
@@ -184,7 +184,7 @@ impl<'a> ApprovalCase<'a> {
             return self.refuse(MissingApprovalReason::Unsupported, None);
         }
         let journal = CallJournal { approval: ApprovalState::Asked(rounds + 1), ..journal };
-        ApprovalRuling::new(ApprovalStep::Ask(journal, asks), "asked", None)
+        ApprovalRuling::new(ApprovalStep::Ask(journal, asks), "requested", None)
     }
 
     fn refuse(&self, why: MissingApprovalReason, waited: Option<Duration>) -> ApprovalRuling {

@@ -97,9 +97,9 @@ pub(super) fn run(audit: Audit) -> anyhow::Result<ExitCode> {
 
 fn report_json(report: &VerifyReport) -> serde_json::Value {
     let list = |findings: &[VerifyFinding]| {
-        let one = |VerifyFinding { location: place, description: what }: &VerifyFinding| match place {
-            Some((file, line)) => json!({"file": file, "line": line, "what": what}),
-            None => json!({"what": what}),
+        let one = |VerifyFinding { location: place, description }: &VerifyFinding| match place {
+            Some((file, line)) => json!({"file": file, "line": line, "message": description}),
+            None => json!({"message": description}),
         };
         findings.iter().map(one).collect::<Vec<_>>()
     };

@@ -18,7 +18,7 @@ pub(crate) fn render_details(record: &Map<String, Value>) -> String {
             Some(format!("{name} {}", value.as_str()?.get(..12)?))
         }
         "usage" => Some(format!("{} ms", value.get("wall_ms")?)),
-        "what" | "why" => value.as_str().map(str::to_owned),
+        "message" | "reason" => value.as_str().map(str::to_owned),
         key => Some(format!("{key} {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))),
     };
     clean_line(&record.iter().filter_map(named).collect::<Vec<_>>().join(", "), MAX_DETAILS_BYTES)

@@ -151,13 +151,13 @@ impl ArgumentRecorder {
         let Some(secrets) = &self.redacted else {
             return ArgumentsRecord { digest, ..ArgumentsRecord::default() };
         };
-        let cut = text.len() > MAX_ARGUMENTS_BYTES;
-        let shown = if cut {
+        let is_truncated = text.len() > MAX_ARGUMENTS_BYTES;
+        let shown = if is_truncated {
             secrets.scrub_truncated(text.get(..text.floor_char_boundary(MAX_ARGUMENTS_BYTES)).unwrap_or_default())
         } else {
             secrets.scrub(text).into_owned()
         };
-        ArgumentsRecord { digest, text: Some(shown), cut }
+        ArgumentsRecord { digest, text: Some(shown), is_truncated }
     }
 }
 
@@ -170,7 +170,7 @@ impl CallLine {
     /// Sets the plugin that serves the call, and the trace.
     pub(crate) fn set_plugin(&mut self, plugin: &Plugin, trace: Option<&TraceContext>) {
         self.record.subject.plugin = Some(self::plugin_record(plugin));
-        self.record.subject.trace = trace.map(|trace| trace.trace.clone());
+        self.record.subject.trace_id = trace.map(|trace| trace.trace.clone());
     }
 
     /// Sets the arguments, reduced to their digest unless the log records complete arguments.
@@ -353,8 +353,8 @@ fn plugin_change(id: &str, before: Option<&PluginReport>, now: &PluginReport) ->
         PluginFileStatus::Loading => None,
         PluginFileStatus::Refused | PluginFileStatus::Stale => {
             let told = before.is_some_and(|before| before.status == now.status && before.problems == now.problems);
-            let why = now.problems.join("; ");
-            (!told).then_some(AuditEvent::Refused { plugin, why })
+            let reason = now.problems.join("; ");
+            (!told).then_some(AuditEvent::Refused { plugin, reason })
         }
         PluginFileStatus::Ready => {
             let before = before.filter(|before| before.source_digests.is_some());

@@ -8,7 +8,7 @@ pub(crate) enum CallEnding {
     /// The call succeeded.
     Ok,
     /// The call ended with a question to its caller.
-    Asked,
+    InputRequired,
     /// The call failed.
     Failed(ErrorKind),
 }
@@ -19,13 +19,13 @@ impl CallEnding {
 
     /// Every outcome, in the order of [`CallEnding::index`].
     pub(crate) fn all() -> impl Iterator<Item = Self> {
-        [Self::Ok, Self::Asked].into_iter().chain(ErrorKind::ALL.map(Self::Failed))
+        [Self::Ok, Self::InputRequired].into_iter().chain(ErrorKind::ALL.map(Self::Failed))
     }
 
     /// Returns the outcome of a call with this answer.
     pub(crate) fn from_answer(answer: &CallResult) -> Self {
         match &answer.result {
-            Ok(CallReply::Questions(_)) => Self::Asked,
+            Ok(CallReply::Questions(_)) => Self::InputRequired,
             Ok(_) => Self::Ok,
             Err(failure) => Self::Failed(failure.kind()),
         }
@@ -40,7 +40,7 @@ impl CallEnding {
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
-            Self::Asked => "asked",
+            Self::InputRequired => "input-required",
             Self::Failed(kind) => kind.as_str(),
         }
     }

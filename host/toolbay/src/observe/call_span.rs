@@ -239,6 +239,6 @@ fn error_type(method: &str, outcome: CallEnding, code: Option<i32>) -> Option<Co
         (CallEnding::Failed(kind @ (ErrorKind::Cancelled | ErrorKind::Internal)), None) => Some(kind.as_str().into()),
         (CallEnding::Failed(_), None) if method == "tools/call" => Some(TOOL_ERROR_TYPE.into()),
         (CallEnding::Failed(kind), None) => Some(kind.as_str().into()),
-        (CallEnding::Ok | CallEnding::Asked, None) => None,
+        (CallEnding::Ok | CallEnding::InputRequired, None) => None,
     }
 }

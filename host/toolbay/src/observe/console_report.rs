@@ -64,7 +64,8 @@ impl ConsoleSink {
     pub(crate) fn set_arguments(&mut self, arguments: &ArgumentsRecord) {
         if let Some(text) = arguments.text.as_ref().filter(|_| self.contents) {
             let excerpt = TextExcerpt::new(text);
-            self.arguments = Some(TextExcerpt { is_truncated: excerpt.is_truncated || arguments.cut, ..excerpt });
+            self.arguments =
+                Some(TextExcerpt { is_truncated: excerpt.is_truncated || arguments.is_truncated, ..excerpt });
         }
     }
 

@@ -86,7 +86,7 @@ impl PendingCount {
     pub(crate) fn finish(&mut self, outcome: CallEnding, limit: Option<&'static str>) {
         self.ended = true;
         match outcome {
-            CallEnding::Ok | CallEnding::Asked => drop(self.tally.succeeded.fetch_add(1, Ordering::Relaxed)),
+            CallEnding::Ok | CallEnding::InputRequired => drop(self.tally.succeeded.fetch_add(1, Ordering::Relaxed)),
             CallEnding::Failed(kind) => drop(self.tally.increment(kind)),
         }
         self.count_in_metrics(outcome);

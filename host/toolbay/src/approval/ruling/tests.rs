@@ -84,7 +84,7 @@ fn yes() -> Value {
 fn a_yes_opens_the_call_once_and_leaves_nothing_in_the_journal() {
     let (offer, remembered) = (offer(ApprovalSetting::Always), RememberedApprovals::default());
     let first = rule(&offer, &remembered, CallJournal::default());
-    assert_eq!(first.decision, Some(ApprovalDecision { word: "asked", waited: None, by: None }));
+    assert_eq!(first.decision, Some(ApprovalDecision { word: "requested", waited: None, by: None }));
     let journal = asked(first);
     assert_eq!(journal.approval, ApprovalState::Asked(1));
     assert!(journal.began > 0 && journal.until > journal.began);
@@ -174,11 +174,11 @@ fn the_rounds_and_the_time_have_bounds() {
         journal = asked(rule(&offer, &remembered, journal));
         assert_eq!((journal.approval, journal.began), (ApprovalState::Asked(round), began));
     }
-    assert_eq!(refused(&rule(&offer, &remembered, journal.clone())), MissingApprovalReason::Unanswered(MAX_ROUNDS));
+    assert_eq!(refused(&rule(&offer, &remembered, journal.clone())), MissingApprovalReason::Invalid(MAX_ROUNDS));
     let late = CallJournal { until: began - 1, ..with_answer(journal, &yes()) };
     let ruling = rule(&offer, &remembered, late);
     assert!(matches!(refused(&ruling), MissingApprovalReason::TimedOut(_)));
-    assert_eq!(ruling.decision.unwrap().word, "late");
+    assert_eq!(ruling.decision.unwrap().word, "timed-out");
 }
 
 #[test]
@@ -330,6 +330,6 @@ fn who_answered_in_the_place_of_the_user_is_recorded_with_what_came_of_it() {
         }
         // The rule of the grant remembers a yes from either side, and no other answer.
         let again = rule(&offer, &remembered, CallJournal::default());
-        assert_eq!(again.decision.unwrap().word, if yes { "remembered" } else { "asked" });
+        assert_eq!(again.decision.unwrap().word, if yes { "remembered" } else { "requested" });
     }
 }

@@ -35,7 +35,7 @@ pub(in crate::cli) struct Filter {
     /// 2h
     #[arg(long, value_name = "TIME", value_parser = since)]
     since: Option<SystemTime>,
-    /// Calls with this outcome: ok, asked, or an error kind such as denied or fuel
+    /// Calls with this outcome: ok, input-required, or an error kind such as denied or fuel
     #[arg(long, value_name = "WORD", value_parser = outcome)]
     outcome: Option<String>,
     /// Lines about this kind of event, such as call, denied, approval or operator
@@ -188,7 +188,7 @@ mod tests {
     fn a_line_for_people_has_what_matters() {
         let text = render_line(&record(CALL)).split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(text, "2026-05-01T08:00:00 call ok stdio calc add call 1, plugin 0123456789ab, 1.5 ms");
-        let forged = render_line(&record(r#"{"event":"denied","what":"a\nb\u001b[2J","tool":"x\ny"}"#));
+        let forged = render_line(&record(r#"{"event":"denied","message":"a\nb\u001b[2J","tool":"x\ny"}"#));
         assert_eq!(forged.matches('\n').count(), 1, "{forged}");
         assert!(!forged.contains('\u{1b}'));
     }
@@ -200,7 +200,7 @@ mod tests {
         insta::assert_snapshot!(said.join("\n"), @r#"
         expected a time, such as 2026-05-01T08:00:00Z or 2026-05-01, or a duration, such as 2h
         "feul" is not an outcome; did you mean "fuel"?
-        "no such word" is not an outcome; they are ok, asked, unknown-tool, missing-capability, invalid-arguments, not-approved, outdated, busy, rate, disabled, failed, invalid-output, fuel, deadline, memory, stack, output, limit, denied, trap, cancelled, internal
+        "no such word" is not an outcome; they are ok, input-required, unknown-tool, missing-capability, invalid-arguments, not-approved, outdated, busy, rate, disabled, failed, invalid-output, fuel, deadline, memory, stack, output, limit, denied, trap, cancelled, internal
         "#);
         assert!(since("2h").unwrap() < SystemTime::now());
     }

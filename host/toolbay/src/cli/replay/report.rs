@@ -268,9 +268,9 @@ impl ShownCall {
         let mut call = json!({"line": self.line, "call": self.number, "tool": self.tool});
         let more = match &self.status {
             ReplayStatus::NotReplayable(why) => {
-                let why: Vec<String> =
+                let reasons: Vec<String> =
                     why.iter().take(MAX_REASONS).map(|why| clean_line(why, MAX_REASON_BYTES)).collect();
-                json!({"status": "not-replayable", "why": why})
+                json!({"status": "not-replayable", "reasons": reasons})
             }
             ReplayStatus::Run(ReplayComparison { verdict, fuel, memory, wall_ns }) => {
                 let changes = match verdict {

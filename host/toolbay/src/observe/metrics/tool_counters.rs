@@ -207,9 +207,9 @@ mod tests {
         let (tools, meters) = (ToolMeters::default(), PluginMeters { tools: HashMap::from([(7, OnceLock::new())]) });
         meters.meter_at(7, "a", &tools).count_call(CallEnding::Ok);
         tools.retain(|_| false);
-        meters.meter_at(7, "a", &tools).count_call(CallEnding::Asked);
-        meters.meter_at(7, "a", &tools).count_call(CallEnding::Asked);
-        assert_eq!(tools.existing_meter("a").outcomes().collect::<Vec<_>>(), [(CallEnding::Asked, 2)]);
+        meters.meter_at(7, "a", &tools).count_call(CallEnding::InputRequired);
+        meters.meter_at(7, "a", &tools).count_call(CallEnding::InputRequired);
+        assert_eq!(tools.existing_meter("a").outcomes().collect::<Vec<_>>(), [(CallEnding::InputRequired, 2)]);
     }
 
     #[test]
