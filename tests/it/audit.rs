@@ -276,7 +276,7 @@ fn calls_that_are_rejected_have_a_line() {
     assert_eq!(server.stop(), Some(0));
     let calls = events(&folder, "call");
     let outcomes: Vec<_> = calls.iter().map(|call| call["outcome"].as_str().unwrap()).collect();
-    assert_eq!(outcomes, ["ok", "ok", "rate"]);
+    assert_eq!(outcomes, ["ok", "ok", "rate-limited"]);
     assert!(calls[2]["caller"].as_str().unwrap().starts_with("ip:127.0.0.1"), "{}", calls[2]);
     assert_eq!(events(&folder, "limit")[0]["limit"], "client_rate_limit");
     intact(&folder);

@@ -151,9 +151,9 @@ fn calls_that_were_rejected_count_as_calls_of_their_tool() {
     );
     let server = server.wait_until_ready();
     call(&server, "a", json!({}));
-    assert_eq!(error_kind_and_text(&call(&server, "a", json!({}))["result"]).0, "rate");
+    assert_eq!(error_kind_and_text(&call(&server, "a", json!({}))["result"]).0, "rate-limited");
     let metrics = scrape(&server);
-    assert_eq!((calls(&metrics, "a", "ok"), calls(&metrics, "a", "rate")), (1, 1));
+    assert_eq!((calls(&metrics, "a", "ok"), calls(&metrics, "a", "rate-limited")), (1, 1));
     assert_eq!(metrics.count("toolbay_limits_reached_total", &[("limit", "client_rate_limit")]), 1);
 }
 

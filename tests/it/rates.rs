@@ -14,7 +14,7 @@ fn a_rate_counts_each_tool_of_a_plugin_alone() {
     }
     let result = server.call("one", json!({}));
     let (kind, text) = error_kind_and_text(&result);
-    assert_eq!(kind, "rate");
+    assert_eq!(kind, "rate-limited");
     assert!(
         text.starts_with(
             "This tool exceeded its rate limit of 3 calls per 1h (to allow more, raise rate_limit). Retry after "
@@ -34,14 +34,14 @@ fn the_server_may_set_a_rate_for_every_tool_and_for_a_client() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["one", "two"]).build());
     let mut server = StdioServer::start_with_config(&folder, "[rate_limit]\ncalls = 1\nper = \"1h\"");
     server.text("one", json!({}));
-    assert_eq!(server.failure("one", json!({})).0, "rate");
+    assert_eq!(server.failure("one", json!({})).0, "rate-limited");
     server.text("two", json!({}));
     drop(server);
     let mut server = StdioServer::start_with_config(&folder, "[client_rate_limit]\ncalls = 2\nper = \"1h\"");
     server.text("one", json!({}));
     server.text("two", json!({}));
     let (kind, text) = server.failure("one", json!({}));
-    assert_eq!(kind, "rate");
+    assert_eq!(kind, "rate-limited");
     assert!(
         text.starts_with(
             "This client exceeded its rate limit of 2 calls per 1h (to allow more, raise client_rate_limit)."
@@ -60,7 +60,7 @@ fn over_http_there_are_default_rate_limits() {
     // One call becomes available every half second; a machine that makes calls faster than that reaches the limit.
     let refused = (0..10_000).map(|_| server.result("tools/call", call.clone())).find(|r| r.get("isError").is_some());
     let (kind, text) = error_kind_and_text(&refused.unwrap());
-    assert_eq!(kind, "rate");
+    assert_eq!(kind, "rate-limited");
     assert!(
         text.starts_with("This tool exceeded its rate limit of 120 calls per 1m (to allow more, raise rate_limit)."),
         "{text}"
@@ -147,10 +147,13 @@ fn each_caller_has_its_own_rate_of_a_tool_unless_all_share_it() {
         if result.get("isError").is_some() { error_kind_and_text(&result).0 } else { "fine".to_owned() }
     };
     for caller in [&ada, &bob] {
-        assert_eq!([(); 3].map(|()| kind(caller, "own")), ["fine", "fine", "rate"]);
+        assert_eq!([(); 3].map(|()| kind(caller, "own")), ["fine", "fine", "rate-limited"]);
     }
-    assert_eq!([&ada, &bob, &ada, &bob].map(|caller| kind(caller, "shared")), ["fine", "fine", "rate", "rate"]);
-    assert_eq!([&ada, &bob].map(|caller| kind(caller, "default")), ["fine", "rate"]);
+    assert_eq!(
+        [&ada, &bob, &ada, &bob].map(|caller| kind(caller, "shared")),
+        ["fine", "fine", "rate-limited", "rate-limited"]
+    );
+    assert_eq!([&ada, &bob].map(|caller| kind(caller, "default")), ["fine", "rate-limited"]);
 }
 
 #[test]

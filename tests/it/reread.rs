@@ -221,7 +221,7 @@ fn a_mistake_is_named_with_its_place_and_changes_nothing() {
         change(&folder, server.pid(), wrong);
         let line = server.log.wait_for(words);
         assert!(line.contains("the configuration stays as it was: "), "{line}");
-        assert_eq!(call()["_meta"]["dev.toolbay/error"], "rate", "{wrong}");
+        assert_eq!(call()["_meta"]["dev.toolbay/error"], "rate-limited", "{wrong}");
     }
     // With an empty file, the defaults apply.
     change(&folder, server.pid(), "");

@@ -298,7 +298,7 @@ fn the_grant_bounds_files_and_rates() {
     assert_eq!(peer.code("resources/read", json!({"uri": "skill://big/data.bin"})), -32602);
     peer.result("resources/read", json!({"uri": ALL[2]}));
     let again = peer.ask("resources/read", json!({"uri": ALL[2]})).response_message();
-    assert_eq!(again["error"]["data"]["dev.toolbay/error"], "rate", "{again}");
+    assert_eq!(again["error"]["data"]["dev.toolbay/error"], "rate-limited", "{again}");
     folder.put("big.toml", "[limits]\noutput = \"3MiB\"\n");
     while peer.ask("skills/get", json!({"uri": "skill://big/SKILL.md"})).response_message().get("result").is_none() {}
     let read = peer.result("resources/read", json!({"uri": "skill://big/data.bin"}));

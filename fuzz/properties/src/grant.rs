@@ -206,7 +206,7 @@ fn reached_plugin(answer: &Value) -> bool {
 fn retry_after(answer: &Value) -> Duration {
     let meta = |key: &str| answer.pointer(&format!("/result/_meta/dev.toolbay~1{key}"));
     let kind = meta("error").and_then(Value::as_str);
-    assert!(kind.is_some_and(|kind| ["busy", "rate"].contains(&kind)), "{answer}");
+    assert!(kind.is_some_and(|kind| ["busy", "rate-limited"].contains(&kind)), "{answer}");
     match meta("retry-after-ms").and_then(Value::as_u64) {
         // Rounded up, so that a client does not retry too early.
         Some(wait) => Duration::from_millis(wait.saturating_sub(1)),

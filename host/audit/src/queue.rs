@@ -420,7 +420,8 @@ mod tests {
         let (audit, writer) = idle(&dir, 1, WhenFull::Wait);
         let held = audit.reserve(event("").max_bytes(), soon()).await.unwrap();
         let limit = Some("client_rate_limit");
-        let series = RejectedRecord { caller: "a".to_owned(), tool: "t".to_owned(), outcome: "rate", limit, count: 1 };
+        let series =
+            RejectedRecord { caller: "a".to_owned(), tool: "t".to_owned(), outcome: "rate-limited", limit, count: 1 };
         for _ in 0..1_000 {
             audit.record_rejection(&series, [Some(event("x")), None]);
         }
@@ -430,7 +431,8 @@ mod tests {
         writing.join().unwrap();
         let lines = LineReader::open(dir.path(), LogPart::Rejected).unwrap().map(|line| line.unwrap().bytes);
         let lines: Vec<_> = lines.map(|line| String::from_utf8(line).unwrap()).collect();
-        let counted = |line: &&String| line.contains(r#""event":"rejected","caller":"a","tool":"t","outcome":"rate""#);
+        let counted =
+            |line: &&String| line.contains(r#""event":"rejected","caller":"a","tool":"t","outcome":"rate-limited""#);
         assert_eq!(lines.iter().filter(counted).count(), 1, "{lines:?}");
         assert!(lines.iter().any(|line| line.contains(r#""count":1000,"#)), "{lines:?}");
     }

@@ -103,17 +103,17 @@ mod tests {
     fn the_first_of_a_series_has_a_line_and_the_others_are_counted_for_each_caller_and_reason() {
         let mut table = SeriesTable::default();
         for n in 0..10 {
-            assert_eq!(table.start_or_count(&rejected("a", "t", "rate")), n == 0);
+            assert_eq!(table.start_or_count(&rejected("a", "t", "rate-limited")), n == 0);
             assert_eq!(table.start_or_count(&rejected("a", &n.to_string(), "unknown-tool")), n == 0);
         }
-        assert!(table.start_or_count(&rejected("b", "t", "rate")), "the series of another caller");
+        assert!(table.start_or_count(&rejected("b", "t", "rate-limited")), "the series of another caller");
         let mut counted = table.take_due(true);
         counted.sort_by_key(|one| one.outcome);
-        let expected = [("rate", "t", 9), ("unknown-tool", "", 9)];
+        let expected = [("rate-limited", "t", 9), ("unknown-tool", "", 9)];
         assert_eq!(counted.iter().map(|one| (one.outcome, &*one.tool, one.count)).collect::<Vec<_>>(), expected);
-        assert!(!table.start_or_count(&rejected("a", "u", "rate")), "the series goes on");
-        assert!(table.start_or_count(&rejected("b", "t", "rate")), "it had ended");
-        assert_eq!(table.take_due(true), [rejected("a", "u", "rate")]);
+        assert!(!table.start_or_count(&rejected("a", "u", "rate-limited")), "the series goes on");
+        assert!(table.start_or_count(&rejected("b", "t", "rate-limited")), "it had ended");
+        assert_eq!(table.take_due(true), [rejected("a", "u", "rate-limited")]);
         assert_eq!((table.take_due(true), table.next_report()), (vec![], None));
     }
 
@@ -121,12 +121,12 @@ mod tests {
     fn callers_without_number_share_what_is_counted() {
         let mut table = SeriesTable::default();
         for caller in 0..3 * MAX_SERIES {
-            assert_eq!(table.start_or_count(&rejected(&caller.to_string(), "t", "rate")), caller < MAX_SERIES);
+            assert_eq!(table.start_or_count(&rejected(&caller.to_string(), "t", "rate-limited")), caller < MAX_SERIES);
         }
         assert_eq!(table.counts.len(), MAX_SERIES + 1);
         assert_eq!(
             table.take_due(true),
-            [RejectedRecord { count: 2 * MAX_SERIES as u64, ..rejected("", "t", "rate") }]
+            [RejectedRecord { count: 2 * MAX_SERIES as u64, ..rejected("", "t", "rate-limited") }]
         );
     }
 }

@@ -25,7 +25,7 @@ pub enum ErrorKind {
     /// Too many calls are running or waiting.
     Busy,
     /// A rate limit was exceeded.
-    Rate,
+    RateLimited,
     /// The plugin is disabled: by the circuit breaker for a short time, or by the operator.
     Disabled,
     /// The plugin reported a failure.
@@ -65,7 +65,7 @@ impl ErrorKind {
         Self::NotApproved,
         Self::Outdated,
         Self::Busy,
-        Self::Rate,
+        Self::RateLimited,
         Self::Disabled,
         Self::Failed,
         Self::InvalidOutput,
@@ -90,7 +90,7 @@ impl ErrorKind {
             Self::NotApproved => "not-approved",
             Self::Outdated => "outdated",
             Self::Busy => "busy",
-            Self::Rate => "rate",
+            Self::RateLimited => "rate-limited",
             Self::Disabled => "disabled",
             Self::Failed => "failed",
             Self::InvalidOutput => "invalid-output",

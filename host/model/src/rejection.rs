@@ -79,7 +79,7 @@ impl RejectionReason {
     pub fn kind(self) -> ErrorKind {
         match self {
             Self::Busy { .. } | Self::AuditLogFull => ErrorKind::Busy,
-            Self::ClientRate(_) | Self::ToolRate(_) => ErrorKind::Rate,
+            Self::ClientRate(_) | Self::ToolRate(_) => ErrorKind::RateLimited,
             Self::Disabled | Self::Suspended => ErrorKind::Disabled,
         }
     }

@@ -251,7 +251,7 @@ fn temporary_rejections_say_when_to_retry() {
     assert_eq!(response.status, 200);
     let seconds: u64 = response.header("retry-after").unwrap().parse().unwrap();
     assert!((3500..=3600).contains(&seconds), "{seconds}");
-    assert_eq!(response.json()["result"]["_meta"]["dev.toolbay/error"], "rate");
+    assert_eq!(response.json()["result"]["_meta"]["dev.toolbay/error"], "rate-limited");
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn tokens_without_a_subject_share_nothing() {
     };
     for token in &tokens {
         assert!(call(token).get("isError").is_none(), "each has its own rate");
-        assert_eq!(error_kind_and_text(&call(token)).0, "rate");
+        assert_eq!(error_kind_and_text(&call(token)).0, "rate-limited");
     }
     let session = server.start_session_with_headers("2025-11-25", &[("Authorization", &tokens[0])]);
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();

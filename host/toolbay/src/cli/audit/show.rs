@@ -200,7 +200,7 @@ mod tests {
         insta::assert_snapshot!(said.join("\n"), @r#"
         expected a time, such as 2026-05-01T08:00:00Z or 2026-05-01, or a duration, such as 2h
         "feul" is not an outcome; did you mean "fuel"?
-        "no such word" is not an outcome; they are ok, input-required, unknown-tool, missing-capability, invalid-arguments, not-approved, outdated, busy, rate, disabled, failed, invalid-output, fuel, deadline, memory, stack, output, limit, denied, trap, cancelled, internal
+        "no such word" is not an outcome; they are ok, input-required, unknown-tool, missing-capability, invalid-arguments, not-approved, outdated, busy, rate-limited, disabled, failed, invalid-output, fuel, deadline, memory, stack, output, limit, denied, trap, cancelled, internal
         "#);
         assert!(since("2h").unwrap() < SystemTime::now());
     }
