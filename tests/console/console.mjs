@@ -385,7 +385,7 @@ arguments = "full"
 [rate_limit]
 calls = 1_000_000
 per = "1m"
-[client_rate_limit]
+[caller_rate_limit]
 calls = 1_000_000
 per = "1m"
 `;

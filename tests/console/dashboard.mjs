@@ -38,7 +38,7 @@ enabled = false
 [rate_limit]
 calls = 1_000_000
 per = "1m"
-[client_rate_limit]
+[caller_rate_limit]
 calls = 1_000_000
 per = "1m"
 [circuit_breaker]

@@ -268,7 +268,7 @@ fn what_is_denied_has_a_line() {
 #[test]
 fn calls_that_are_rejected_have_a_line() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
-    let config = format!("{CONFIG}[client_rate_limit]\ncalls = 2\nper = \"1h\"\n");
+    let config = format!("{CONFIG}[caller_rate_limit]\ncalls = 2\nper = \"1h\"\n");
     let mut server = HttpServer::start_with_config(&folder, &config);
     for _ in 0..3 {
         server.post_stateless("tools/call", json!({"name": "one", "arguments": {}}), &[]);
@@ -278,7 +278,7 @@ fn calls_that_are_rejected_have_a_line() {
     let outcomes: Vec<_> = calls.iter().map(|call| call["outcome"].as_str().unwrap()).collect();
     assert_eq!(outcomes, ["ok", "ok", "rate-limited"]);
     assert!(calls[2]["caller"].as_str().unwrap().starts_with("ip:127.0.0.1"), "{}", calls[2]);
-    assert_eq!(events(&folder, "limit")[0]["limit"], "client_rate_limit");
+    assert_eq!(events(&folder, "limit")[0]["limit"], "caller_rate_limit");
     intact(&folder);
 }
 

@@ -13,7 +13,7 @@ use self::site::{Site, hidden};
 use crate::support::{DEADLINE, Folder, HttpServer, TinyComponent, error_kind_and_text, hostile, result_text, web};
 
 /// No call of a test is one too many.
-const RATES: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[client_rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
+const RATES: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[caller_rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
 
 /// Every page.
 const PAGES: [&str; 8] = ["", "/plugins", "/tools", "/calls", "/denials", "/approvals", "/audit", "/log"];

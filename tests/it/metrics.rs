@@ -17,7 +17,7 @@ use crate::support::{
 };
 
 /// No call of a test is one too many.
-const RATES: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[client_rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
+const RATES: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[caller_rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
 
 /// The metrics of a server.
 fn scrape(server: &HttpServer) -> Exposition {
@@ -147,14 +147,14 @@ fn calls_that_were_rejected_count_as_calls_of_their_tool() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let server = HttpServer::start_with_config(
         &folder,
-        "[client_rate_limit]\ncalls = 1\nper = \"1h\"\n[rate_limit]\ncalls = 9\nper = \"1h\"",
+        "[caller_rate_limit]\ncalls = 1\nper = \"1h\"\n[rate_limit]\ncalls = 9\nper = \"1h\"",
     );
     let server = server.wait_until_ready();
     call(&server, "a", json!({}));
     assert_eq!(error_kind_and_text(&call(&server, "a", json!({}))["result"]).0, "rate-limited");
     let metrics = scrape(&server);
     assert_eq!((calls(&metrics, "a", "ok"), calls(&metrics, "a", "rate-limited")), (1, 1));
-    assert_eq!(metrics.count("toolbay_limits_reached_total", &[("limit", "client_rate_limit")]), 1);
+    assert_eq!(metrics.count("toolbay_limits_reached_total", &[("limit", "caller_rate_limit")]), 1);
 }
 
 #[test]

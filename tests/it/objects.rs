@@ -128,7 +128,7 @@ fn every_call_has_a_heap_in_the_pool() {
         ),
     );
     folder.put("sums.toml", "[limits]\nconcurrency = 12");
-    let mut server = StdioServer::start_with_config(&folder, "[server]\ncalls = 12\nclient_calls = 12");
+    let mut server = StdioServer::start_with_config(&folder, "[server]\ncalls = 12\ncalls_per_caller = 12");
     server.wait_until_listed(&["f", "reach", "sum"]);
     let begun: Vec<u64> = (0..12).map(|_| server.start_call("reach", json!({"to": 500_000}))).collect();
     assert_eq!(server.call("f", json!({}))["structuredContent"], json!({"result": 7}));

@@ -18,7 +18,7 @@ use crate::requests::Site;
 use crate::support::{Folder, HttpServer, StdioServer, error_kind_and_text, hostile, result_text, web};
 
 /// No call of a test is one too many, and nothing is waited for.
-const RATES: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[client_rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
+const RATES: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[caller_rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
 
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";

@@ -95,7 +95,7 @@ fn what_calls_wait_for_can_come_from_another_call_of_their_plugin() {
     folder.put("hostile.toml", format!("{gate}[limits]\n{LONG}concurrency = 1\n"));
     let mut server = StdioServer::start_with_config(
         &folder,
-        &format!("{MEMORY}queue_timeout = \"1h\"\nclient_calls = 1\ncalls = 1"),
+        &format!("{MEMORY}queue_timeout = \"1h\"\ncalls_per_caller = 1\ncalls = 1"),
     );
     let ids = running(&mut server, "wait_for_gate", 20);
     assert_eq!(server.text("write_file", json!({"path": "/gate/open", "text": ""})), "written");

@@ -37,14 +37,14 @@ fn the_server_may_set_a_rate_for_every_tool_and_for_a_client() {
     assert_eq!(server.failure("one", json!({})).0, "rate-limited");
     server.text("two", json!({}));
     drop(server);
-    let mut server = StdioServer::start_with_config(&folder, "[client_rate_limit]\ncalls = 2\nper = \"1h\"");
+    let mut server = StdioServer::start_with_config(&folder, "[caller_rate_limit]\ncalls = 2\nper = \"1h\"");
     server.text("one", json!({}));
     server.text("two", json!({}));
     let (kind, text) = server.failure("one", json!({}));
     assert_eq!(kind, "rate-limited");
     assert!(
         text.starts_with(
-            "This client exceeded its rate limit of 2 calls per 1h (to allow more, raise client_rate_limit)."
+            "This client exceeded its rate limit of 2 calls per 1h (to allow more, raise caller_rate_limit)."
         ),
         "{text}"
     );

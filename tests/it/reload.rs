@@ -11,7 +11,7 @@ fn calls_in_flight_finish_on_the_version_they_began_with() {
         format!("{}[limits]\nconcurrency = 64\n[config]\nversion = \"grant {version}\"", folder.create_gate())
     };
     folder.put("hostile.toml", grant(1));
-    let mut server = StdioServer::start_with_config(&folder, "[server]\nclient_calls = 64");
+    let mut server = StdioServer::start_with_config(&folder, "[server]\ncalls_per_caller = 64");
     let ids: Vec<u64> = (0..50).map(|_| server.start_call_with_progress("wait_for_gate", json!({}))).collect();
     for _ in &ids {
         server.notification("notifications/progress");

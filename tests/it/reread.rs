@@ -206,12 +206,12 @@ fn a_session_goes_on_under_new_limits_and_the_log_says_what_changed() {
 fn a_mistake_is_named_with_its_place_and_changes_nothing() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     let server =
-        HttpServer::start_with_config(&folder, "[client_rate_limit]\ncalls = 1\nper = \"1h\"").wait_until_ready();
+        HttpServer::start_with_config(&folder, "[caller_rate_limit]\ncalls = 1\nper = \"1h\"").wait_until_ready();
     let call = || server.result("tools/call", json!({"name": "a"}));
     assert_ne!(call()["isError"], true);
     for (wrong, words) in [
         ("log = \"inof\"", "toolbay.toml:1:7: log: \"inof\" is not a level; did you mean \"info\"?"),
-        ("[client_rate_limit\ncalls = 100", "toolbay.toml:1:"),
+        ("[caller_rate_limit\ncalls = 100", "toolbay.toml:1:"),
         ("[http]\ntokens = 7", "toolbay.toml:2:10: http.tokens: "),
         (
             "[limits]\nfuel = 1\n[server]\nscratch = \"\"",
@@ -226,7 +226,7 @@ fn a_mistake_is_named_with_its_place_and_changes_nothing() {
     // With an empty file, the defaults apply.
     change(&folder, server.pid(), "");
     let line = server.log.wait_for(READ);
-    assert!(line.ends_with("changed: client_rate_limit.calls, client_rate_limit.per"), "{line}");
+    assert!(line.ends_with("changed: caller_rate_limit.calls, caller_rate_limit.per"), "{line}");
     for _ in 0..5 {
         assert_ne!(call()["isError"], true);
     }

@@ -26,8 +26,8 @@ fn a_full_server_is_busy_and_says_when_to_try_again() {
              server.memory).",
         ),
         (
-            "client_calls = 1",
-            "The server is already running 1 call from this client (to allow more, raise server.client_calls).",
+            "calls_per_caller = 1",
+            "The server is already running 1 call from this client (to allow more, raise server.calls_per_caller).",
         ),
     ];
     for (key, why) in cases {
@@ -61,7 +61,7 @@ fn the_queue_of_a_client_is_bounded() {
     let folder = two();
     let mut server = StdioServer::start_with_config(
         &folder,
-        "[server]\nsuspended_calls = 0\nclient_calls = 1\nqueue = 2\nqueue_timeout = \"1m\"",
+        "[server]\nsuspended_calls = 0\ncalls_per_caller = 1\nqueue = 2\nqueue_timeout = \"1m\"",
     );
     let mut ids = vec![server.start_call_with_progress("one_wait_for_gate", json!({}))];
     server.notification("notifications/progress");

@@ -18,7 +18,7 @@ const TTL: u64 = 30;
 /// More than what a busy machine takes longer.
 const SLACK: Duration = Duration::from_secs(20);
 
-const CONFIG: &str = "[client_rate_limit]\ncalls = 1000000\nper = \"1m\"\n[rate_limit]\ncalls = 1000000\nper = \"1m\"\n\
+const CONFIG: &str = "[caller_rate_limit]\ncalls = 1000000\nper = \"1m\"\n[rate_limit]\ncalls = 1000000\nper = \"1m\"\n\
                       [tasks]\nafter = \"1ms\"\nttl = \"30s\"\n[server]\nsuspended_calls = 0\nqueue = 2000\n";
 
 /// What a client declares that takes tasks and fills in forms.

@@ -43,7 +43,7 @@ fn gated() -> Folder {
     folder
 }
 
-const RATES: &str = "[client_rate_limit]\ncalls = 100000\nper = \"1m\"\n[rate_limit]\ncalls = 100000\nper = \"1m\"\n";
+const RATES: &str = "[caller_rate_limit]\ncalls = 100000\nper = \"1m\"\n[rate_limit]\ncalls = 100000\nper = \"1m\"\n";
 
 #[test]
 fn a_thousand_tasks_of_which_few_can_run_at_once_all_end_with_their_results() {

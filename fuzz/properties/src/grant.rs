@@ -123,7 +123,7 @@ impl Grants {
             "{:?}",
             config.circuit_breaker
         );
-        let rates = [config.client_rate_limit, plugin.terms.rate_limit.map(|rate| rate.limit)];
+        let rates = [config.caller_rate_limit, plugin.terms.rate_limit.map(|rate| rate.limit)];
         let longest = rates.into_iter().flatten().map(|rate| rate.per).max();
         let candidate = PluginCandidate { plugin: Some(Arc::new(plugin)), ..PluginCandidate::default() };
         let snapshot = assemble(&BTreeMap::from([("acme".to_owned(), candidate)]), true);

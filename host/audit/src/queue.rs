@@ -419,7 +419,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (audit, writer) = idle(&dir, 1, WhenFull::Wait);
         let held = audit.reserve(event("").max_bytes(), soon()).await.unwrap();
-        let limit = Some("client_rate_limit");
+        let limit = Some("caller_rate_limit");
         let series =
             RejectedRecord { caller: "a".to_owned(), tool: "t".to_owned(), outcome: "rate-limited", limit, count: 1 };
         for _ in 0..1_000 {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::limits::milliseconds;
 use crate::setting::{positive, time};
 
-/// A rate limit (`[client_rate_limit]`): `calls = 60`, `per = "1m"`.
+/// A rate limit (`[caller_rate_limit]`): `calls = 60`, `per = "1m"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "RateLimitTable")]
 pub struct RateLimit {

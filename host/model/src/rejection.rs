@@ -50,7 +50,7 @@ pub enum CapacityLimit {
     /// Also `limits.concurrency`: running calls of one target of a plugin. A place stays available
     /// for the plugin's other targets.
     Target,
-    /// `server.client_calls`: running calls of the client.
+    /// `server.calls_per_caller`: running calls of the client.
     Client,
     /// `server.queue`: waiting calls of the client.
     Queue,
@@ -66,7 +66,7 @@ impl CapacityLimit {
         match self {
             Self::Server => "server.calls",
             Self::Plugin | Self::Target => "limits.concurrency",
-            Self::Client => "server.client_calls",
+            Self::Client => "server.calls_per_caller",
             Self::Queue => "server.queue",
             Self::Memory => "server.memory",
             Self::Requests => "server.request_memory",
@@ -88,7 +88,7 @@ impl RejectionReason {
     pub const fn key(self) -> Option<&'static str> {
         match self {
             Self::Busy { limit: bound, .. } => Some(bound.key()),
-            Self::ClientRate(_) => Some("client_rate_limit"),
+            Self::ClientRate(_) => Some("caller_rate_limit"),
             Self::ToolRate(_) => Some("rate_limit"),
             Self::Disabled | Self::Suspended => None,
             Self::AuditLogFull => Some("audit.when_full"),
@@ -125,7 +125,7 @@ impl RejectionReason {
                 format!("{what} (to allow more, raise {}).", bound.key())
             }
             Self::ClientRate(limit) => {
-                format!("This client exceeded its rate limit of {limit} (to allow more, raise client_rate_limit).")
+                format!("This client exceeded its rate limit of {limit} (to allow more, raise caller_rate_limit).")
             }
             Self::ToolRate(limit) => {
                 format!("This {noun} exceeded its rate limit of {limit} (to allow more, raise rate_limit).")

@@ -71,7 +71,7 @@ use crate::process::logging;
 const REQUEST_KEY_FOLDER: &str = "requests";
 
 /// Default rate limit over HTTP, in calls per minute and caller.
-const DEFAULT_CLIENT_CALLS: u32 = 600;
+const DEFAULT_CALLER_CALLS: u32 = 600;
 
 /// Default rate limit over HTTP, in calls per minute, tool and caller.
 const DEFAULT_TOOL_CALLS: u32 = 120;
@@ -98,7 +98,7 @@ pub struct Config {
     /// Maximum limits that a grant can set.
     pub ceilings: LimitsPatch,
     /// Rate limit per caller. `None`: 600 calls per minute over HTTP, no limit over stdio.
-    pub client_rate_limit: Option<RateLimit>,
+    pub caller_rate_limit: Option<RateLimit>,
     /// Rate limit per tool, for each caller or for all callers together, unless the plugin's grant
     /// sets one. `None`: 120 calls per minute and caller over HTTP, no limit over stdio.
     pub rate_limit: Option<ToolRateLimit>,
@@ -156,7 +156,7 @@ impl Default for Config {
             server: ServerConfig::default(),
             limits: LimitsPatch::default(),
             ceilings: LimitsPatch::default(),
-            client_rate_limit: None,
+            caller_rate_limit: None,
             rate_limit: None,
             require_approval: ApprovalSetting::default(),
             circuit_breaker: BreakerRules::default(),
@@ -257,7 +257,7 @@ impl Config {
         if config.http.listen.is_some() {
             // MCP requires servers to limit the rate of calls. Over stdio, the only client is the
             // operator's own.
-            config.client_rate_limit = config.client_rate_limit.or(RateLimit::per_minute(DEFAULT_CLIENT_CALLS));
+            config.caller_rate_limit = config.caller_rate_limit.or(RateLimit::per_minute(DEFAULT_CALLER_CALLS));
             config.rate_limit = config.rate_limit.or(RateLimit::per_minute(DEFAULT_TOOL_CALLS).map(Into::into));
         }
         config.server.resolve(folder);
@@ -370,8 +370,8 @@ impl Config {
         let mut changed = self.clone();
         changed.log.clone_from(&next.log);
         changed.limits.clone_from(&next.limits);
-        (changed.client_rate_limit, changed.rate_limit, changed.require_approval) =
-            (next.client_rate_limit, next.rate_limit, next.require_approval);
+        (changed.caller_rate_limit, changed.rate_limit, changed.require_approval) =
+            (next.caller_rate_limit, next.rate_limit, next.require_approval);
         changed.server.instructions.clone_from(&next.server.instructions);
         changed.http.allowed_hosts.clone_from(&next.http.allowed_hosts);
         changed.http.allowed_origins.clone_from(&next.http.allowed_origins);
@@ -621,7 +621,7 @@ mod tests {
             file("[server]\nscratch = \"\""),
             file("[server]\nscrach = \"tmp\""),
             file("[circuit_breaker]\ndisable_duration = \"500000years\""),
-            file("[client_rate_limit]\ncalls = 1\nper = \"600years\""),
+            file("[caller_rate_limit]\ncalls = 1\nper = \"600years\""),
             file("[audit]\nfodler = \"audit\""),
             file("[audit]\nfiles = 1"),
             file("[audit]\nfiles = 100_000"),
@@ -654,7 +654,7 @@ mod tests {
         server.scratch: expected the path of a folder, not an empty string
         toolbay.toml:2:1: unknown key `scrach`; did you mean `scratch`?
         toolbay.toml:2:20: circuit_breaker.disable_duration: expected a duration of at most 1 day, not "500000years"
-        toolbay.toml:3:7: client_rate_limit.per: expected a duration of at most 1 year, not "600years"
+        toolbay.toml:3:7: caller_rate_limit.per: expected a duration of at most 1 year, not "600years"
         toolbay.toml:2:1: unknown key `fodler`; did you mean `folder`?
         toolbay.toml:2:9: audit.files: expected at least 2, not 1
         toolbay.toml:2:9: audit.files: expected at most 10000, not 100000
@@ -662,7 +662,7 @@ mod tests {
         toolbay.toml:2:13: audit.arguments: expected "digest" or "full", not "all"
         TOOLBAY_AUDIT_FODLER: unknown key `fodler`; did you mean `folder`?
         TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?
-        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, require_approval, circuit_breaker, describe, compile, engine, http, http_client, audit, state, tasks, results, metrics, console, record, otel
+        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, caller_rate_limit, rate_limit, require_approval, circuit_breaker, describe, compile, engine, http, http_client, audit, state, tasks, results, metrics, console, record, otel
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not "a lot"
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not 0
         TOOLBAY_LIMITS_MEMORY: expected a size above 0, such as "64MiB", not "lots"
@@ -689,7 +689,7 @@ mod tests {
             ("limits", "concurrency", "0"),
             ("ceilings", "fuel", "0"),
             ("server", "calls", "0"),
-            ("server", "client_calls", "0"),
+            ("server", "calls_per_caller", "0"),
             ("server", "request_size", "0"),
             ("server", "component_size", "0"),
             ("server", "stack_size", "0"),
@@ -729,12 +729,12 @@ mod tests {
     fn http_has_default_rate_limits() {
         let per_minute = |calls| RateLimit::per_minute(calls);
         let stdio = load("", &[], Flags::default()).unwrap();
-        assert_eq!((stdio.client_rate_limit, stdio.rate_limit), (None, None));
+        assert_eq!((stdio.caller_rate_limit, stdio.rate_limit), (None, None));
         let http = "[http]\nlisten = \"127.0.0.1:0\"\n";
         let config = load(http, &[], Flags::default()).unwrap();
-        assert_eq!((config.client_rate_limit, config.rate_limit), (per_minute(600), per_minute(120).map(Into::into)));
-        let own = format!("{http}[client_rate_limit]\ncalls = 7\nper = \"1m\"");
-        assert_eq!(load(&own, &[], Flags::default()).unwrap().client_rate_limit, per_minute(7));
+        assert_eq!((config.caller_rate_limit, config.rate_limit), (per_minute(600), per_minute(120).map(Into::into)));
+        let own = format!("{http}[caller_rate_limit]\ncalls = 7\nper = \"1m\"");
+        assert_eq!(load(&own, &[], Flags::default()).unwrap().caller_rate_limit, per_minute(7));
     }
 
     #[test]

@@ -24,17 +24,17 @@ prompts = 8192
 calls = 1_000_000
 per = \"1s\"
 
-[client_rate_limit]
+[caller_rate_limit]
 calls = 1_000_000
 per = \"1s\"
 
 [http]
 connections = 2048
-address_connections = 2048
-caller_requests = 2048
+connections_per_address = 2048
+requests_per_caller = 2048
 sessions = 4096
-caller_sessions = 4096
-address_sessions = 4096
+sessions_per_caller = 4096
+sessions_per_address = 4096
 ";
 
 /// Creates an empty folder with the configuration.

@@ -25,7 +25,7 @@ const CLIENTS: usize = 16;
 /// The defaults except for the rate limits, because the honest clients call more often than one
 /// caller may.
 const CONFIG: &str =
-    "[rate_limit]\ncalls = 1_000_000\nper = \"1s\"\n[client_rate_limit]\ncalls = 1_000_000\nper = \"1s\"\n";
+    "[rate_limit]\ncalls = 1_000_000\nper = \"1s\"\n[caller_rate_limit]\ncalls = 1_000_000\nper = \"1s\"\n";
 
 /// Enables the audit log, for a client that tries to fill it.
 const AUDIT: &str = "[audit]\nfolder = \"audit\"\n";

@@ -26,7 +26,7 @@ const CONFIG: &str = r#"
 log = "warn,toolbay_mcp::http=info"
 [server]
 calls = 16
-client_calls = 8
+calls_per_caller = 8
 queue = 64
 queue_timeout = "1s"
 memory = "256MiB"
@@ -38,7 +38,7 @@ timeout = "3s"
 [rate_limit]
 calls = 1_000_000
 per = "1s"
-[client_rate_limit]
+[caller_rate_limit]
 calls = 1_000_000
 per = "1s"
 [circuit_breaker]
@@ -46,11 +46,11 @@ crashes = 0
 [http]
 sse = true
 connections = 64
-address_connections = 48
-caller_requests = 32
+connections_per_address = 48
+requests_per_caller = 32
 sessions = 40
-caller_sessions = 16
-address_sessions = 20
+sessions_per_caller = 16
+sessions_per_address = 20
 # More than an honest client may have to wait for an answer.
 session_idle_timeout = "11s"
 stream_keep_alive = "200ms"

@@ -21,7 +21,7 @@ fn a_caller_whose_calls_are_rejected_displaces_no_line_of_others() {
     };
     let honest: Vec<String> = (0..HONEST).map(|n| format!("honest-{n}")).collect();
     let tokens: String = honest.iter().map(|name| token(name, "")).collect();
-    let rates = "[rate_limit]\ncalls = 1_000_000\nper = \"1m\"\n[client_rate_limit]\ncalls = 1_000_000\nper = \"1m\"\n";
+    let rates = "[rate_limit]\ncalls = 1_000_000\nper = \"1m\"\n[caller_rate_limit]\ncalls = 1_000_000\nper = \"1m\"\n";
     // All lines of honest callers fit, and not a half of those about each rejected call would.
     let config =
         format!("{CONFIG}files = 2\nrejected_files = 2\n{rates}{tokens}{}", token("restricted", "tools = [\"none\"]"));

@@ -72,7 +72,7 @@ fn probes_are_answered_when_every_place_is_taken() {
 
 #[test]
 fn one_address_leaves_places_to_the_others() {
-    let server = HttpServer::start_with_config(&Folder::new(), "[http]\nconnections = 16\naddress_connections = 8");
+    let server = HttpServer::start_with_config(&Folder::new(), "[http]\nconnections = 16\nconnections_per_address = 8");
     let streams = [(); 8].map(|()| subscribe(&server));
     let list = neighbour::stateless("tools/list", json!({}));
     assert_eq!(neighbour::ask(&server, &list).status, 200);
@@ -116,7 +116,7 @@ fn one_account_leaves_places_to_the_others() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    let server = HttpServer::start_with_config(&Folder::new(), "[http]\nconnections = 16\naddress_connections = 8");
+    let server = HttpServer::start_with_config(&Folder::new(), "[http]\nconnections = 16\nconnections_per_address = 8");
     let strangers = StrangersConnections::open(&server, 60);
     // The stranger has 8, two of which are those for which the account is not looked up.
     let streams = [(); 6].map(|()| subscribe(&server));
@@ -129,7 +129,7 @@ fn one_account_leaves_places_to_the_others() {
 #[test]
 fn one_caller_leaves_requests_to_the_others() {
     let ((ada, first), (bob, second)) = (super::auth::token("ada", ""), super::auth::token("bob", ""));
-    let config = format!("[http]\ncaller_requests = 2\n{first}{second}");
+    let config = format!("[http]\nrequests_per_caller = 2\n{first}{second}");
     let server = HttpServer::start_with_config(&Folder::new(), &config);
     let [ada, bob] = [ada, bob].map(|token| super::auth::bearer(&token));
     let listen = || {
@@ -143,7 +143,7 @@ fn one_caller_leaves_requests_to_the_others() {
     let refused = listen();
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("5")));
     let said = refused.json()["error"]["message"].as_str().unwrap().to_owned();
-    assert!(said.contains("raise http.caller_requests"), "{said}");
+    assert!(said.contains("raise http.requests_per_caller"), "{said}");
     assert_eq!(server.post_stateless("tools/list", json!({}), &[("Authorization", &bob)]).status, 200);
     // A stream that has ended leaves room.
     let [first, _second] = streams;

@@ -19,8 +19,9 @@ const KEEP_ALIVE: Duration = Duration::from_secs(1);
 #[test]
 fn five_hundred_subscribers_are_notified_and_delay_no_reload() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
-    let server = HttpServer::start_with_config(&folder, "[http]\nstream_keep_alive = \"1s\"\ncaller_requests = 1000")
-        .wait_until_ready();
+    let server =
+        HttpServer::start_with_config(&folder, "[http]\nstream_keep_alive = \"1s\"\nrequests_per_caller = 1000")
+            .wait_until_ready();
     let alone = storm(&server, "alone");
     let sessions: Vec<_> = (0..SUBSCRIBERS / 2).map(|_| server.start_session("2025-11-25")).collect();
     let params = || json!({"notifications": {"toolsListChanged": true}});
@@ -72,7 +73,7 @@ fn listed(server: &HttpServer) -> Vec<String> {
 
 #[test]
 fn many_callers_are_all_answered_once() {
-    let rates = "[rate_limit]\ncalls = 10_000\nper = \"1m\"\n[client_rate_limit]\ncalls = 10_000\nper = \"1m\"";
+    let rates = "[rate_limit]\ncalls = 10_000\nper = \"1m\"\n[caller_rate_limit]\ncalls = 10_000\nper = \"1m\"";
     let server = HttpServer::start_with_config(&Folder::with("hostile.wasm", hostile()), rates).wait_until_ready();
     let answered = AtomicUsize::new(0);
     std::thread::scope(|threads| {

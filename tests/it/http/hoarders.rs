@@ -108,7 +108,7 @@ fn arguments_that_wait_take_no_room_of_others() {
 
 #[test]
 fn a_caller_that_opens_sessions_replaces_its_own() {
-    let config = "[http]\nsessions = 10\ncaller_sessions = 4\naddress_sessions = 10";
+    let config = "[http]\nsessions = 10\nsessions_per_caller = 4\nsessions_per_address = 10";
     let server = HttpServer::start_with_config(&Folder::new(), config);
     let quiet = server.start_session("2025-11-25");
     let opened: Vec<String> = (0..50).map(|_| neighbour::session(&server).unwrap()).collect();
@@ -120,7 +120,7 @@ fn a_caller_that_opens_sessions_replaces_its_own() {
 
 #[test]
 fn all_loopback_addresses_are_one_caller() {
-    let config = "[http]\nsessions = 40\ncaller_sessions = 4\naddress_sessions = 40";
+    let config = "[http]\nsessions = 40\nsessions_per_caller = 4\nsessions_per_address = 40";
     let server = HttpServer::start_with_config(&Folder::new(), config);
     let addresses = (1..=20).map(|last| Ipv4Addr::new(127, 0, 0, last));
     let opened: Vec<_> =
@@ -132,7 +132,7 @@ fn all_loopback_addresses_are_one_caller() {
 #[test]
 fn callers_of_one_address_share_its_sessions_evenly() {
     let ((ada, first), (bob, second)) = (super::auth::token("ada", ""), super::auth::token("bob", ""));
-    let config = format!("[http]\nsessions = 100\ncaller_sessions = 4\naddress_sessions = 4\n{first}{second}");
+    let config = format!("[http]\nsessions = 100\nsessions_per_caller = 4\nsessions_per_address = 4\n{first}{second}");
     let server = HttpServer::start_with_config(&Folder::new(), &config);
     let [ada, bob] = [ada, bob].map(|token| super::auth::bearer(&token));
     let (ada, bob) = ([("Authorization", ada.as_str())], [("Authorization", bob.as_str())]);

@@ -9,7 +9,7 @@ use crate::support::{HttpResponse, HttpServer, HttpSession, LIST_CHANGED, TinyCo
 
 /// Rates that no test reaches.
 const NO_RATES: &str =
-    "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[client_rate_limit]\ncalls = 100_000\nper = \"1m\"";
+    "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[caller_rate_limit]\ncalls = 100_000\nper = \"1m\"";
 
 /// Tokens of one subject: one sees the tools `time.*`, the other one every tool.
 fn low_and_high() -> [String; 2] {

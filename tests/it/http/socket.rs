@@ -191,7 +191,7 @@ fn tokens_are_needed_where_there_are_some() {
 
 #[test]
 fn the_limits_of_an_address_are_those_of_a_user() {
-    let config = "[http]\nconnections = 8\naddress_connections = 2\nidle_timeout = \"1m\"";
+    let config = "[http]\nconnections = 8\nconnections_per_address = 2\nidle_timeout = \"1m\"";
     let server = SocketServer::start(&echo(), config);
     // Two that say nothing, and one too many.
     let mut silent: Vec<UnixStream> = (0..2).map(|_| server.connect()).collect();

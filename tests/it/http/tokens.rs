@@ -164,7 +164,7 @@ fn a_key_that_is_not_for_signatures_verifies_none() {
 fn tokens_without_a_subject_share_nothing() {
     let server = resource_with(
         &plugins(),
-        "[client_rate_limit]\ncalls = 1\nper = \"1h\"\n[rate_limit]\ncalls = 100\nper = \"1m\"",
+        "[caller_rate_limit]\ncalls = 1\nper = \"1h\"\n[rate_limit]\ncalls = 100\nper = \"1m\"",
     );
     let tokens = ["a", "b"].map(|id| bearer(&jwt("one", KEY, json!({"sub": null, "client_id": "app", "jti": id}))));
     let call = |token: &str| {

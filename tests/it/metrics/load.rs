@@ -43,7 +43,7 @@ fn a_thousand_scrapes_at_once_disturb_no_call() {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("many.wasm", TinyComponent::new(&names).build());
-    let connections = "[http]\nconnections = 4096\naddress_connections = 4096\n";
+    let connections = "[http]\nconnections = 4096\nconnections_per_address = 4096\n";
     let server = HttpServer::start_with_config(&folder, &format!("{RATES}{connections}")).wait_until_ready();
     for name in names {
         call(&server, name, json!({}));

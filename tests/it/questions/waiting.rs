@@ -52,7 +52,7 @@ fn number_after(text: &str, name: &str) -> Value {
 fn a_thousand_calls_that_wait_for_a_person_hold_no_guest_and_little_memory() {
     let folder = folder("[limits]\nconcurrency = 1");
     // An instance that is kept for the next call takes as much as hundreds of waits.
-    let config = "[server]\ncalls = 2\nsuspended_calls = 0\nqueue = 10000\n[client_rate_limit]\ncalls = 100000\nper = \"1m\"\n[rate_limit]\ncalls = 100000\nper = \"1m\"\n[http]\nconnections = 3000\naddress_connections = 3000\ncaller_requests = 3000";
+    let config = "[server]\ncalls = 2\nsuspended_calls = 0\nqueue = 10000\n[caller_rate_limit]\ncalls = 100000\nper = \"1m\"\n[rate_limit]\ncalls = 100000\nper = \"1m\"\n[http]\nconnections = 3000\nconnections_per_address = 3000\nrequests_per_caller = 3000";
     let server = configured(&folder, config);
     let hello = json!({"protocolVersion": "2025-11-25", "capabilities": everything(), "clientInfo": {"name": "t", "version": "1"}});
     let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello});
@@ -112,7 +112,7 @@ fn a_call_without_a_session_that_waits_holds_nothing() {
     let server = configured(
         &folder,
         // The console keeps a bounded number of calls that have ended, which these are.
-        "[client_rate_limit]\ncalls = 100000\nper = \"1m\"\n[rate_limit]\ncalls = 100000\nper = \"1m\"\n\
+        "[caller_rate_limit]\ncalls = 100000\nper = \"1m\"\n[rate_limit]\ncalls = 100000\nper = \"1m\"\n\
          [console]\nenabled = false",
     );
     let call = steps(json!([{"ask": [form("who")]}]));

@@ -135,7 +135,7 @@ fn an_entry_is_never_of_two_versions_and_no_file_is_of_another_than_its_entry() 
     version(&folder, 0);
     let server = HttpServer::start_with_config(
         &folder,
-        "[rate_limit]\ncalls = 1_000_000\nper = \"1m\"\n[client_rate_limit]\ncalls = 1_000_000\nper = \"1m\"",
+        "[rate_limit]\ncalls = 1_000_000\nper = \"1m\"\n[caller_rate_limit]\ncalls = 1_000_000\nper = \"1m\"",
     )
     .wait_until_ready();
     let (over, uri) = (AtomicBool::new(false), "skill://swap/SKILL.md");

@@ -121,8 +121,8 @@ pub async fn serve(
         sessions: SessionTable::new(&options),
         intake: host.options().request_quota(true),
         lane: BodyWorkers::new(),
-        requests: SharedQuota::new(usize::MAX, options.caller_requests),
-        connections: SharedQuota::new(options.connections, options.address_connections),
+        requests: SharedQuota::new(usize::MAX, options.requests_per_caller),
+        connections: SharedQuota::new(options.connections, options.connections_per_address),
         scrapes: MetricsCache::default(),
         streams: SseStreams::default(),
         rejections: Arc::<RejectionLog>::default(),
@@ -235,7 +235,7 @@ async fn authenticate(
         Ok((caller, trust)) => {
             let Ok(place) = app.requests.try_reserve(&caller.name, 1) else {
                 let id = ErrorId::of(request.headers());
-                return post_response::unavailable_response(&too_many_requests(app.options.caller_requests), id);
+                return post_response::unavailable_response(&too_many_requests(app.options.requests_per_caller), id);
             };
             request.extensions_mut().insert(caller);
             request.extensions_mut().insert(trust);
@@ -252,7 +252,7 @@ async fn authenticate(
 
 fn too_many_requests(most: usize) -> Error {
     let what = format!(
-        "this caller has {most} requests open already; retry later (to allow more, raise http.caller_requests)"
+        "this caller has {most} requests open already; retry later (to allow more, raise http.requests_per_caller)"
     );
     Error::new(INVALID_REQUEST, what)
 }

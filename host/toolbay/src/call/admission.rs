@@ -44,7 +44,7 @@ pub(crate) struct CallAdmission {
     numbers: AtomicU64,
     /// The rate limit of each client. Replaced when the configuration changes.
     client_rate: ArcSwapOption<RateLimit>,
-    client_calls: u32,
+    calls_per_caller: u32,
     queue: usize,
     patience: Duration,
     /// Number of calls in the queue.
@@ -108,7 +108,7 @@ impl CallAdmission {
             is_shared,
             numbers: AtomicU64::new(0),
             client_rate: ArcSwapOption::from_pointee(client_rate),
-            client_calls: to_permits(server.client_calls),
+            calls_per_caller: to_permits(server.calls_per_caller),
             queue: server.queue,
             patience: server.queue_timeout,
             waiting: AtomicUsize::new(0),
@@ -180,7 +180,7 @@ impl CallAdmission {
             records: ByPlugin::default(),
             rate: ArcSwapOption::from_pointee(self.client_rate.load().as_deref().copied().and_then(RateCounter::new)),
             party: self.numbers.fetch_add(1, Ordering::Relaxed),
-            calls: Arc::new(FairSemaphore::new(self.client_calls, 1.max(self.client_calls - 1))),
+            calls: Arc::new(FairSemaphore::new(self.calls_per_caller, 1.max(self.calls_per_caller - 1))),
             // Suspended calls still count.
             places: Arc::new(Semaphore::new(self.max_unanswered_calls().saturating_add(self.queue))),
         }
@@ -189,7 +189,7 @@ impl CallAdmission {
     /// Returns the maximum number of calls of one client that run or are suspended.
     fn max_unanswered_calls(&self) -> usize {
         let waits = if self.is_shared { half(self.waits.permits()) } else { self.waits.permits() };
-        self.client_calls.saturating_add(waits) as usize
+        self.calls_per_caller.saturating_add(waits) as usize
     }
 
     /// Creates the admission state of the program that embeds the server.
@@ -373,10 +373,16 @@ pub(crate) mod tests {
 
     use super::*;
 
-    fn admission(calls: usize, client_calls: usize, queue: usize) -> CallAdmission {
+    fn admission(calls: usize, calls_per_caller: usize, queue: usize) -> CallAdmission {
         let queue_timeout = Duration::from_millis(1);
-        let server =
-            ServerConfig { calls, client_calls, queue, queue_timeout, suspended_calls: 0, ..ServerConfig::default() };
+        let server = ServerConfig {
+            calls,
+            calls_per_caller,
+            queue,
+            queue_timeout,
+            suspended_calls: 0,
+            ..ServerConfig::default()
+        };
         CallAdmission::new(&server, usize::MAX, None, false)
     }
 
@@ -403,8 +409,8 @@ pub(crate) mod tests {
     async fn each_of_the_three_limits_is_enforced() {
         let cases =
             [(1, 9, 9, CapacityLimit::Server), (9, 1, 9, CapacityLimit::Client), (9, 9, 1, CapacityLimit::Plugin)];
-        for (calls, client_calls, concurrency, full) in cases {
-            let admission = admission(calls, client_calls, 9);
+        for (calls, calls_per_caller, concurrency, full) in cases {
+            let admission = admission(calls, calls_per_caller, 9);
             let (client, plugin) = (admission.new_client("a"), plugin(concurrency));
             let (activity, record) =
                 (PluginActivity::new(&plugin, admission.new_plugin_places(&plugin)), CallerRecord::new(&plugin));
@@ -502,7 +508,7 @@ pub(crate) mod tests {
 
     #[tokio::test]
     async fn who_has_many_calls_of_a_tool_in_the_queue_does_not_keep_others_waiting() {
-        let admission = shared(ServerConfig { calls: 64, client_calls: 32, ..ServerConfig::default() });
+        let admission = shared(ServerConfig { calls: 64, calls_per_caller: 32, ..ServerConfig::default() });
         let places = many_tools(&admission, 4);
         let [greedy, other] = ["a", "b"].map(|name| admission.new_client(name));
         let its = [place(&admission, &greedy, &places, "t").await, place(&admission, &greedy, &places, "t").await];
@@ -541,7 +547,7 @@ pub(crate) mod tests {
 
     #[tokio::test]
     async fn a_call_that_waits_gives_its_places_back_and_keeps_its_memory() {
-        let config = ServerConfig { calls: 2, client_calls: 2, suspended_calls: 4, ..ServerConfig::default() };
+        let config = ServerConfig { calls: 2, calls_per_caller: 2, suspended_calls: 4, ..ServerConfig::default() };
         let admission = shared(config);
         let places = many_tools(&admission, 2);
         let client = admission.new_client("a");

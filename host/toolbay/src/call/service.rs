@@ -165,7 +165,7 @@ impl CallService {
             admission: CallAdmission::new(
                 &config.server,
                 sandbox.max_calls(),
-                config.client_rate_limit,
+                config.caller_rate_limit,
                 config.http.listen.is_some(),
             ),
             sandbox,

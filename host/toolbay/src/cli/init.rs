@@ -181,7 +181,7 @@ mod tests {
         let all = uncommented(|_| true);
         assert!(!all.lines().any(|line| line.contains("# an example") && line.starts_with('#')), "{all}");
         let config = read(&all);
-        assert!(config.http.listen.is_some() && config.client_rate_limit.is_some() && config.rate_limit.is_some());
+        assert!(config.http.listen.is_some() && config.caller_rate_limit.is_some() && config.rate_limit.is_some());
     }
 
     #[test]

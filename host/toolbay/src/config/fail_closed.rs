@@ -32,7 +32,7 @@ const OTHERS: &[(&str, &[&str])] = &[
     ("limits", &["fuel", "timeout", "memory", "concurrency", "http_requests"]),
     ("ceilings", &["fuel", "timeout", "memory", "concurrency", "http_requests"]),
     ("rate_limit", &["calls", "per", "shared"]),
-    ("client_rate_limit", &["calls", "per"]),
+    ("caller_rate_limit", &["calls", "per"]),
 ];
 
 fn folder() -> &'static Path {

@@ -55,11 +55,11 @@ pub struct Http {
     /// Maximum number of connections from one address, from one IPv6 network of 64 bits, or from
     /// one account of this machine, 1 to 1,000,000. `None`: half of `connections`, but at least 64.
     #[serde(deserialize_with = "some")]
-    pub address_connections: Option<usize>,
+    pub connections_per_address: Option<usize>,
     /// Maximum number of open requests of one caller, including its streams, 1 to 1,000,000.
     /// `None`: half of `connections`, but at least 64.
     #[serde(deserialize_with = "some")]
-    pub caller_requests: Option<usize>,
+    pub requests_per_caller: Option<usize>,
     /// Maximum number of open sessions, 1 to 1,000,000. 0 (`false`) turns sessions off, so that
     /// each request is independent. Default: 1,000.
     #[serde(deserialize_with = "sessions")]
@@ -67,11 +67,11 @@ pub struct Http {
     /// Maximum number of sessions of one caller, 1 to 1,000,000. A new session replaces the
     /// caller's session that was idle longest. `None`: a quarter of `sessions`, but at least 64.
     #[serde(deserialize_with = "some")]
-    pub caller_sessions: Option<usize>,
+    pub sessions_per_caller: Option<usize>,
     /// Maximum number of sessions from one address, or from one IPv6 network of 64 bits, 1 to
     /// 1,000,000. `None`: half of `sessions`, but at least 64.
     #[serde(deserialize_with = "some")]
-    pub address_sessions: Option<usize>,
+    pub sessions_per_address: Option<usize>,
     /// Timeout of a session without a request or an open stream. Default: 30 min.
     #[serde(deserialize_with = "positive")]
     pub session_idle_timeout: Duration,
@@ -223,11 +223,11 @@ impl Default for Http {
             anonymous: false,
             sse: false,
             connections,
-            address_connections: None,
-            caller_requests: None,
+            connections_per_address: None,
+            requests_per_caller: None,
             sessions,
-            caller_sessions: None,
-            address_sessions: None,
+            sessions_per_caller: None,
+            sessions_per_address: None,
             session_idle_timeout,
             stream_keep_alive,
             idle_timeout,
@@ -371,11 +371,11 @@ impl Http {
             allowed_origins: self.allowed_origins.clone(),
             sse: self.sse,
             connections: self.connections,
-            address_connections: limit_or_share(self.address_connections, self.connections, 2),
-            caller_requests: limit_or_share(self.caller_requests, self.connections, 2),
+            connections_per_address: limit_or_share(self.connections_per_address, self.connections, 2),
+            requests_per_caller: limit_or_share(self.requests_per_caller, self.connections, 2),
             sessions: self.sessions,
-            caller_sessions: limit_or_share(self.caller_sessions, self.sessions, 4),
-            address_sessions: limit_or_share(self.address_sessions, self.sessions, 2),
+            sessions_per_caller: limit_or_share(self.sessions_per_caller, self.sessions, 4),
+            sessions_per_address: limit_or_share(self.sessions_per_address, self.sessions, 2),
             session_idle_timeout: self.session_idle_timeout,
             stream_keep_alive: self.stream_keep_alive,
             idle_timeout: self.idle_timeout,
@@ -667,15 +667,27 @@ mod tests {
         let default = http::HttpOptions::default();
         let found = options("");
         assert_eq!(
-            (found.address_connections, found.caller_requests, found.caller_sessions, found.address_sessions),
-            (default.address_connections, default.caller_requests, default.caller_sessions, default.address_sessions)
+            (
+                found.connections_per_address,
+                found.requests_per_caller,
+                found.sessions_per_caller,
+                found.sessions_per_address
+            ),
+            (
+                default.connections_per_address,
+                default.requests_per_caller,
+                default.sessions_per_caller,
+                default.sessions_per_address
+            )
         );
         let few = options("connections = 3\nsessions = 100");
-        assert_eq!((few.address_connections, few.caller_requests), (64, 64));
-        assert_eq!((few.caller_sessions, few.address_sessions), (64, 64));
-        let set = options("address_connections = 1\ncaller_requests = 2\ncaller_sessions = 3\naddress_sessions = 4");
-        assert_eq!((set.address_connections, set.caller_requests), (1, 2));
-        assert_eq!((set.caller_sessions, set.address_sessions), (3, 4));
+        assert_eq!((few.connections_per_address, few.requests_per_caller), (64, 64));
+        assert_eq!((few.sessions_per_caller, few.sessions_per_address), (64, 64));
+        let set = options(
+            "connections_per_address = 1\nrequests_per_caller = 2\nsessions_per_caller = 3\nsessions_per_address = 4",
+        );
+        assert_eq!((set.connections_per_address, set.requests_per_caller), (1, 2));
+        assert_eq!((set.sessions_per_caller, set.sessions_per_address), (3, 4));
     }
 
     #[test]
@@ -696,10 +708,10 @@ mod tests {
             said("sessions = 1_000_001"),
             said("connections = \"many\""),
             said("connections = 10_000_000"),
-            said("address_connections = 0"),
-            said("caller_requests = \"few\""),
-            said("caller_sessions = 0"),
-            said("address_sessions = -1"),
+            said("connections_per_address = 0"),
+            said("requests_per_caller = \"few\""),
+            said("sessions_per_caller = 0"),
+            said("sessions_per_address = -1"),
             said("write_timeout = \"0s\""),
             said("stream_keep_alive = \"1ms\""),
             said("stream_keep_alive = \"0s\""),

@@ -6,7 +6,7 @@ use toml::{Table, Value};
 
 /// Live keys: keys that take effect while the server runs, and tables of which all keys do.
 const LIVE_KEYS: [&str; 9] = [
-    "client_rate_limit",
+    "caller_rate_limit",
     "http.allowed_hosts",
     "http.allowed_origins",
     "http.tokens",
@@ -95,6 +95,6 @@ mod tests {
         let running = old.with_live_values(&new);
         assert_eq!(running.difference(&new), KeyDifference { live: vec![], after_restart: later });
         assert_eq!(new.difference(&new), KeyDifference::default());
-        assert!(!is_live("logs") && !is_live("server") && is_live("client_rate_limit.calls"));
+        assert!(!is_live("logs") && !is_live("server") && is_live("caller_rate_limit.calls"));
     }
 }

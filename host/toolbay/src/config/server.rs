@@ -48,7 +48,7 @@ pub struct ServerConfig {
     pub suspended_calls: usize,
     /// Maximum number of running calls of one client, 1 to 1,000,000. Default: 32.
     #[serde(deserialize_with = "many")]
-    pub client_calls: usize,
+    pub calls_per_caller: usize,
     /// Maximum number of calls of one client that wait for a slot, 0 to 1,000,000. Further calls
     /// fail with `busy`. Default: 1,024.
     #[serde(deserialize_with = "queue")]
@@ -125,7 +125,7 @@ impl Default for ServerConfig {
         Self {
             calls: 64,
             suspended_calls: 128,
-            client_calls: 32,
+            calls_per_caller: 32,
             queue: 1024,
             queue_timeout: Duration::from_secs(5),
             memory: None,

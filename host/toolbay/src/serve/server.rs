@@ -523,7 +523,7 @@ impl Server {
     /// calls, and to all plugins.
     pub(crate) fn apply_config(&self, config: &Config) {
         self.service.set_instructions(config.server.instructions.clone());
-        self.service.admission().set_client_rate(config.client_rate_limit);
+        self.service.admission().set_client_rate(config.caller_rate_limit);
         self.doors.update(config.http.access_policy());
         if let Some(operators) = &*self.operators.lock().unwrap_or_else(PoisonError::into_inner) {
             operators.update(config);

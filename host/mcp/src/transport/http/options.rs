@@ -31,17 +31,17 @@ pub struct HttpOptions {
     pub connections: usize,
     /// Maximum number of connections of one address, of one IPv6 network of 64 bits, or of one
     /// account of this machine.
-    pub address_connections: usize,
+    pub connections_per_address: usize,
     /// Maximum number of open requests of one caller, including its streams.
-    pub caller_requests: usize,
+    pub requests_per_caller: usize,
     /// Maximum number of open sessions. If 0, there are no sessions, and each request of a revision
     /// with sessions is independent.
     pub sessions: usize,
     /// Maximum number of sessions of one caller. A new session replaces the caller's own session
     /// that was idle longest.
-    pub caller_sessions: usize,
+    pub sessions_per_caller: usize,
     /// Maximum number of sessions from one address, or from one IPv6 network of 64 bits.
-    pub address_sessions: usize,
+    pub sessions_per_address: usize,
     /// Time for which a session without a request or an open stream is retained.
     pub session_idle_timeout: Duration,
     /// Interval of comments on a quiet stream, so that proxies do not close it.
@@ -133,11 +133,11 @@ impl Default for HttpOptions {
             metrics: true,
             pages: None,
             connections: 1024,
-            address_connections: 512,
-            caller_requests: 512,
+            connections_per_address: 512,
+            requests_per_caller: 512,
             sessions: 1000,
-            caller_sessions: 250,
-            address_sessions: 500,
+            sessions_per_caller: 250,
+            sessions_per_address: 500,
             session_idle_timeout: Duration::from_mins(30),
             stream_keep_alive: Duration::from_secs(15),
             idle_timeout: Duration::from_mins(1),

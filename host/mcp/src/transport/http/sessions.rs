@@ -71,8 +71,8 @@ impl SessionTable {
     pub(super) fn new(options: &HttpOptions) -> Self {
         Self {
             table: Mutex::default(),
-            callers: SharedQuota::new(options.sessions, options.caller_sessions),
-            addresses: SharedQuota::new(options.sessions, options.address_sessions),
+            callers: SharedQuota::new(options.sessions, options.sessions_per_caller),
+            addresses: SharedQuota::new(options.sessions, options.sessions_per_address),
             kept: SharedQuota::new(options.resume_size, options.caller_resume_size()),
             idle: options.session_idle_timeout,
             resume: options.resume,
