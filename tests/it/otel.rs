@@ -25,7 +25,7 @@ const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
 /// The configuration that sends to a collector.
 fn otel(collector: &OtlpCollector, more: &str) -> String {
-    format!("[otel]\nendpoint = {:?}\ninterval = \"100ms\"\n{more}\n{RATES}", collector.url())
+    format!("[otel]\nendpoint = {:?}\nmetrics_interval = \"100ms\"\n{more}\n{RATES}", collector.url())
 }
 
 fn call(server: &HttpServer, tool: &str, arguments: Value, meta: Value) -> Value {
@@ -138,7 +138,7 @@ fn a_call_is_a_span_with_the_names_of_the_conventions() {
 fn over_standard_input_a_session_has_a_name_of_its_own() {
     let (folder, collector) = (Folder::with("hostile.wasm", hostile()), OtlpCollector::start());
     let mut server =
-        StdioServer::start_with_revision_and_config("2025-11-25", &folder, &otel(&collector, "caller = true"));
+        StdioServer::start_with_revision_and_config("2025-11-25", &folder, &otel(&collector, "include_caller = true"));
     server.wait_for_tool("echo");
     server.call("echo", json!({"text": "a"}));
     server.call("echo", json!({"text": "b"}));

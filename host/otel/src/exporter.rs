@@ -58,7 +58,7 @@ pub(crate) fn start(inner: Arc<TelemetryState>, measure: MetricSource) -> Result
     let settings = &inner.settings;
     let tls =
         (settings.endpoint.scheme() == "https").then(|| crate::tls::connector(&settings.extra_ca_files)).transpose();
-    let tls = tls.map_err(|why| format!("otel.ca: {why}"))?;
+    let tls = tls.map_err(|why| format!("otel.extra_ca: {why}"))?;
     let clients = SignalKind::ALL.map(|signal| SignalClient::new(settings, signal, tls.clone()));
     let [traces, metrics, logs] = clients;
     let clients = [traces?, metrics?, logs?];

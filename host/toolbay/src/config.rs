@@ -327,7 +327,7 @@ impl Config {
         }
         let trusted = self.http_client.extra_ca.iter();
         guarded.extend(trusted.map(|path| writable("a certificate of http_client.extra_ca", path.clone())));
-        guarded.extend(self.otel.ca.iter().map(|path| writable("a certificate of otel.ca", path.clone())));
+        guarded.extend(self.otel.extra_ca.iter().map(|path| writable("a certificate of otel.extra_ca", path.clone())));
         let secrets = self.otel.secret_files().cloned();
         guarded.extend(secrets.map(|path| GuardedPath {
             label: "the value of a header of otel",
@@ -415,7 +415,7 @@ impl Config {
             .chain(tls)
             .chain(self.http.key_files().cloned())
             .chain(self.http_client.extra_ca.iter().cloned())
-            .chain(self.otel.ca.iter().cloned())
+            .chain(self.otel.extra_ca.iter().cloned())
             .chain(self.otel.secret_files().cloned())
             .collect()
     }

@@ -31,21 +31,21 @@ fn a_mistake_ends_the_program_and_no_secret_is_repeated() {
         file("endpoint = \"127.0.0.1:4317\""),
         file("endpoint = \"http://ada:s3cret@collector\""),
         file("endpoint = \"http://collector/?key=s3cret\""),
-        file("sample = 2"),
-        file("interval = \"0s\""),
+        file("sample_ratio = 2"),
+        file("metrics_interval = \"0s\""),
         file("timeout = \"2h\""),
         file("resource = 7"),
         file("headers = { x-key = { value = \"s3cret\" } }"),
         file("headers = { \"x key\" = \"s3cret\" }"),
         file("headers = { host = \"s3cret\" }"),
         file("headers = { x-key = { environment = \"A\", format = \"Bearer\" } }"),
-        file("ca = [\"none.pem\"]"),
+        file("extra_ca = [\"none.pem\"]"),
         file(&format!("{on}headers = {{ x-key = {{ environment = \"NOT_SET_AT_ALL\" }} }}")),
         file(&format!("{on}headers = {{ x-key = {{ file = \"none\" }} }}")),
-        mistake("", &[("TOOLBAY_OTEL_SAMPLE", "much")]),
+        mistake("", &[("TOOLBAY_OTEL_SAMPLE_RATIO", "much")]),
         mistake("", &[("TOOLBAY_OTEL_HEADERS", "s3cret")]),
-        mistake("[otel]\nvariables = true", &[("OTEL_EXPORTER_OTLP_ENDPOINT", "ftp://ada:s3cret@a")]),
-        mistake(&format!("[otel]\n{on}variables = true"), &[("OTEL_EXPORTER_OTLP_HEADERS", "s3cret")]),
+        mistake("[otel]\nuse_environment = true", &[("OTEL_EXPORTER_OTLP_ENDPOINT", "ftp://ada:s3cret@a")]),
+        mistake(&format!("[otel]\n{on}use_environment = true"), &[("OTEL_EXPORTER_OTLP_HEADERS", "s3cret")]),
     ];
     // Each names its key or its variable.
     for line in &said {
@@ -75,12 +75,13 @@ fn headers_come_from_files_and_variables() {
 fn a_collector_is_trusted_if_its_authority_is_listed() {
     let folder = Folder::new();
     let (address, requests) = secure(&authority(&folder));
-    let config = format!("[otel]\nendpoint = \"https://localhost:{}\"\ninterval = \"100ms\"\n", address.port());
+    let config = format!("[otel]\nendpoint = \"https://localhost:{}\"\nmetrics_interval = \"100ms\"\n", address.port());
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     server.log.wait_for("cannot send metrics to https://localhost");
     assert!(requests.try_recv().is_err(), "sent to somebody who is not trusted");
     drop(server);
-    let _server = HttpServer::start_with_config(&folder, &format!("{config}ca = [\"ca.pem\"]\n")).wait_until_ready();
+    let _server =
+        HttpServer::start_with_config(&folder, &format!("{config}extra_ca = [\"ca.pem\"]\n")).wait_until_ready();
     let request = requests.recv_timeout(DEADLINE).unwrap();
     assert!(request.starts_with("POST /v1/metrics HTTP/1.1\r\n"), "{request}");
 }
@@ -88,7 +89,7 @@ fn a_collector_is_trusted_if_its_authority_is_listed() {
 #[test]
 fn the_variables_of_opentelemetry_count_if_the_operator_says_so() {
     let (folder, collector) = (Folder::with("a.wasm", TinyComponent::new(&["a"]).build()), OtlpCollector::start());
-    folder.write_config(&format!("[otel]\nvariables = true\nresource = {{ team = \"own\" }}\n{}", super::RATES));
+    folder.write_config(&format!("[otel]\nuse_environment = true\nresource = {{ team = \"own\" }}\n{}", super::RATES));
     let variables = [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url()),
         ("OTEL_EXPORTER_OTLP_HEADERS", "x-key=a%20b".to_owned()),
@@ -121,8 +122,8 @@ fn what_is_off_is_not_sent_and_a_part_of_the_traces_can_be() {
     let received = collector.received();
     assert!(received.spans.is_empty() && received.logs.is_empty());
     let collector = OtlpCollector::start();
-    let server =
-        HttpServer::start_with_config(&folder, &otel(&collector, "metrics = false\nsample = 0")).wait_until_ready();
+    let server = HttpServer::start_with_config(&folder, &otel(&collector, "metrics = false\nsample_ratio = 0"))
+        .wait_until_ready();
     call(&server, "a", json!({}), json!({}));
     call(&server, "a", json!({}), json!({"traceparent": super::PARENT}));
     let received = collector.wait_until("the caller's trace", |received| received.spans.len() == 1);

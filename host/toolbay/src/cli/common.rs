@@ -128,7 +128,7 @@ impl Common {
 /// `sent` enable it, the log is also exported.
 pub(super) fn start_logging(config: &Config, filter: &str, sent: Option<&Telemetry>) -> Result<(), ConfigError> {
     let logged = sent.filter(|sent| sent.settings().logs);
-    let records = logged.map(|sent| LogExportLayer::new(sent.clone(), config.otel.caller));
+    let records = logged.map(|sent| LogExportLayer::new(sent.clone(), config.otel.include_caller));
     logging::init(filter, records).map_err(ConfigError::new)?;
     tracing::info!("{}", config.source_message());
     machine_limits::raise_descriptor_limit();

@@ -15,7 +15,7 @@ use url::Url;
 use self::header::{HeaderSource, headers};
 use super::http::parse_list;
 
-/// Maximum of `otel.timeout` and `otel.interval`.
+/// Maximum of `otel.timeout` and `otel.metrics_interval`.
 const MAX_DURATION: Duration = Duration::from_hours(1);
 
 /// Variables that OpenTelemetry defines for all programs.
@@ -39,7 +39,7 @@ pub struct OtelConfig {
     /// PEM files with certificates of authorities that are trusted in addition to the system's. Relative paths are relative
     /// to the configuration file.
     #[serde(deserialize_with = "paths")]
-    pub ca: Vec<PathBuf>,
+    pub extra_ca: Vec<PathBuf>,
     /// If set, a span is sent for each call, and for each HTTP request of a plugin. Default: true.
     pub traces: bool,
     /// If set, metrics are sent. Default: true.
@@ -48,7 +48,7 @@ pub struct OtelConfig {
     pub logs: bool,
     /// Interval of metric exports, above 0, at most 1 h. Default: 1 min.
     #[serde(deserialize_with = "within")]
-    pub interval: Duration,
+    pub metrics_interval: Duration,
     /// Timeout of a whole request, above 0, at most 1 h. Default: 10 s.
     #[serde(deserialize_with = "within")]
     pub timeout: Duration,
@@ -60,11 +60,11 @@ pub struct OtelConfig {
     /// Sampling ratio of traces that start here, 0 to 1. Callers decide for their own traces.
     /// Default: 1.
     #[serde(deserialize_with = "ratio")]
-    pub sample: f64,
+    pub sample_ratio: f64,
     /// If set, spans include the name of the caller (`enduser.id`). Default: false.
-    pub caller: bool,
+    pub include_caller: bool,
     /// If set, the variables of OpenTelemetry (`OTEL_…`) set what is not set here. Default: false.
-    pub variables: bool,
+    pub use_environment: bool,
 }
 
 impl Default for OtelConfig {
@@ -72,17 +72,17 @@ impl Default for OtelConfig {
         Self {
             endpoint: None,
             headers: BTreeMap::new(),
-            ca: Vec::new(),
+            extra_ca: Vec::new(),
             traces: true,
             metrics: true,
             logs: false,
-            interval: Duration::from_mins(1),
+            metrics_interval: Duration::from_mins(1),
             timeout: Duration::from_secs(10),
             service_name: None,
             resource: BTreeMap::new(),
-            sample: 1.0,
-            caller: false,
-            variables: false,
+            sample_ratio: 1.0,
+            include_caller: false,
+            use_environment: false,
         }
     }
 }
@@ -90,12 +90,12 @@ impl Default for OtelConfig {
 impl OtelConfig {
     /// Returns whether this table allows telemetry to be sent.
     pub(crate) fn is_enabled(&self) -> bool {
-        (self.endpoint.is_some() || self.variables) && (self.traces || self.metrics || self.logs)
+        (self.endpoint.is_some() || self.use_environment) && (self.traces || self.metrics || self.logs)
     }
 
     /// Resolves relative paths against `folder`, the directory of the configuration file.
     pub(super) fn resolve(&mut self, folder: &Path) {
-        self.ca.iter_mut().for_each(|path| *path = folder.join(&path));
+        self.extra_ca.iter_mut().for_each(|path| *path = folder.join(&path));
         self.headers.values_mut().for_each(|source| source.resolve(folder));
     }
 
@@ -110,7 +110,7 @@ impl OtelConfig {
     ///
     /// A certificate file cannot be used.
     pub(super) fn check(&self) -> Result<(), String> {
-        OtelSettings::check_ca(&self.ca).map_err(|why| format!("otel.ca: {why}"))
+        OtelSettings::check_ca(&self.extra_ca).map_err(|why| format!("otel.extra_ca: {why}"))
     }
 
     /// Returns the settings of the exporter, with the values of secrets and variables. `None` if
@@ -142,9 +142,9 @@ impl OtelConfig {
         Ok(Some(OtelSettings {
             endpoint,
             headers: fields,
-            extra_ca_files: self.ca.clone(),
+            extra_ca_files: self.extra_ca.clone(),
             timeout: self.timeout,
-            metrics_interval: self.interval,
+            metrics_interval: self.metrics_interval,
             traces: self.traces,
             metrics: self.metrics,
             logs: self.logs,
@@ -178,7 +178,7 @@ impl OtelConfig {
 
     /// Returns the value of a variable of OpenTelemetry. An empty one counts as unset.
     fn variable(&self, name: &str) -> Option<String> {
-        self.variables.then(|| std::env::var(name).ok()).flatten().filter(|value| !value.is_empty())
+        self.use_environment.then(|| std::env::var(name).ok()).flatten().filter(|value| !value.is_empty())
     }
 
     fn variable_pairs(&self, name: &str) -> Result<Vec<(String, String)>, String> {

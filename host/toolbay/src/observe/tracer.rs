@@ -31,8 +31,8 @@ impl SpanTracer {
         let settings = telemetry.settings();
         let id = settings.resource.iter().find(|(name, _)| name == "service.instance.id");
         let run = id.and_then(|(_, id)| id.split('-').next()).unwrap_or_default().to_owned();
-        let (telemetry, sampler) = (telemetry.clone(), TraceSampler::new(config.sample));
-        settings.traces.then(|| Self { telemetry, sampler, names_callers: config.caller, run })
+        let (telemetry, sampler) = (telemetry.clone(), TraceSampler::new(config.sample_ratio));
+        settings.traces.then(|| Self { telemetry, sampler, names_callers: config.include_caller, run })
     }
 
     /// Returns the caller's name for spans, or `None` if spans do not include it.
