@@ -112,10 +112,10 @@ fn a_call_is_a_span_with_the_names_of_the_conventions() {
     assert!(known["dev.toolbay.fuel"].parse::<u64>().unwrap() > 0 && known.contains_key("dev.toolbay.memory.peak"));
     let events: Vec<&str> = span.events.iter().map(|event| event.name.as_str()).collect();
     let stages = ["queue", "prepare", "guest", "check"];
-    assert_eq!(events, stages.map(|stage| format!("dev.toolbay.{stage}")));
-    let walls = stages.map(|stage| known[&format!("dev.toolbay.{stage}.wall_ms")].parse::<f64>().unwrap());
-    #[expect(clippy::cast_precision_loss, reason = "milliseconds of a test")]
-    let whole = (span.end_time_unix_nano - span.start_time_unix_nano) as f64 / 1e6;
+    assert_eq!(events, stages.map(|stage| format!("dev.toolbay.stage.{stage}")));
+    let walls = stages.map(|stage| known[&format!("dev.toolbay.stage.{stage}.duration")].parse::<f64>().unwrap());
+    #[expect(clippy::cast_precision_loss, reason = "seconds of a test")]
+    let whole = (span.end_time_unix_nano - span.start_time_unix_nano) as f64 / 1e9;
     assert!(walls.iter().all(|wall| *wall >= 0.0) && walls.iter().sum::<f64>() <= whole, "{walls:?} of {whole}");
 
     let failed = &named(&received, "tools/call panic")[0];
@@ -152,7 +152,7 @@ fn over_standard_input_a_session_has_a_name_of_its_own() {
     assert_ne!(one[names::JSONRPC_REQUEST_ID], two[names::JSONRPC_REQUEST_ID]);
     assert_ne!(received.spans[0].trace_id, received.spans[1].trace_id);
     let names: Vec<&str> = received.metrics.iter().map(|metric| metric.name.as_str()).collect();
-    assert!(names.contains(&"toolbay_calls") && !names.contains(&"toolbay_http_connections"), "{names:?}");
+    assert!(names.contains(&"toolbay.calls") && !names.contains(&"toolbay.http.connections"), "{names:?}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 /// A metric family: samples with a common name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricFamily {
-    /// Name of the family, which ends with `_seconds` or `_bytes` if it has a unit.
+    /// Name of the family for Prometheus, which ends with `_seconds` or `_bytes` if it has a unit.
     pub name: &'static str,
     /// Description of the family, as a sentence.
     pub help: &'static str,

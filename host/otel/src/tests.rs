@@ -171,7 +171,7 @@ fn log_lines_and_metrics_arrive_as_they_were() {
         received.metrics.iter().map(|metric| format!("{} {:?} {:?}", metric.name, metric.unit, metric.data)).collect();
     let said = said.join("\n");
     assert_eq!(received.metrics.len(), 3, "{said}");
-    for part in ["calls \"\"", "AsInt(6)", "memory_bytes \"By\"", "AsDouble(1.5)", "call_seconds \"s\""] {
+    for part in ["calls \"\"", "AsInt(6)", "memory \"By\"", "AsDouble(1.5)", "call \"s\""] {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert!(said.contains("bucket_counts: [2, 3, 1], explicit_bounds: [0.1, 1.0]"), "{said}");

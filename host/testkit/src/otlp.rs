@@ -206,14 +206,20 @@ impl SharedCollector {
 type MetricSample = (String, Vec<(String, String)>, String);
 
 impl ReceivedTelemetry {
-    /// Returns the counters and gauges of the newest export request, with the names that Prometheus
-    /// uses.
+    /// Returns the counters and gauges of the newest export request, with the names that a collector
+    /// gives them for Prometheus.
     pub fn metric_samples(&self) -> Vec<MetricSample> {
+        let name = |metric: &Metric| {
+            let unit = match metric.unit.as_str() {
+                "s" => "_seconds",
+                "By" => "_bytes",
+                _ => "",
+            };
+            metric.name.replace('.', "_") + unit
+        };
         let points = self.metrics.iter().flat_map(|metric| match &metric.data {
-            Some(Data::Sum(sum)) => {
-                sum.data_points.iter().map(|point| (format!("{}_total", metric.name), point)).collect()
-            }
-            Some(Data::Gauge(gauge)) => gauge.data_points.iter().map(|point| (metric.name.clone(), point)).collect(),
+            Some(Data::Sum(sum)) => sum.data_points.iter().map(|point| (name(metric) + "_total", point)).collect(),
+            Some(Data::Gauge(gauge)) => gauge.data_points.iter().map(|point| (name(metric), point)).collect(),
             _ => Vec::new(),
         });
         let labels = |pairs: &[KeyValue]| pairs.iter().map(|pair| (pair.key.clone(), attribute_text(pair))).collect();

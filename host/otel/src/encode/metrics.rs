@@ -15,6 +15,30 @@ use prost::Message as _;
 use super::{ResourceAttributes, SCHEMA_URL, scope, string_attribute, unix_nanoseconds};
 use crate::metric_family::{HistogramPoint, MetricFamily, MetricNumber, MetricPoint, MetricPoints};
 
+/// Namespaces of names. The first that matches counts. Words after a namespace stay joined by `_`.
+const NAMESPACES: [&str; 10] = [
+    "toolbay_audit_",
+    "toolbay_call_stage_",
+    "toolbay_call_",
+    "toolbay_catalog_",
+    "toolbay_http_",
+    "toolbay_memory_",
+    "toolbay_otel_",
+    "toolbay_plugin_",
+    "toolbay_",
+    "process_",
+];
+
+/// Families that have another name in OpenTelemetry's semantic conventions.
+const CONVENTIONAL_NAMES: [(&str, &str); 6] = [
+    ("process_cpu_seconds", "process.cpu.time"),
+    ("process_resident_memory_bytes", "process.memory.usage"),
+    ("process_virtual_memory_bytes", "process.memory.virtual"),
+    ("process_threads", "process.thread.count"),
+    ("process_open_fds", "process.unix.file_descriptor.count"),
+    ("process_max_fds", "process.unix.file_descriptor.limit"),
+];
+
 /// The period of cumulative values, in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug)]
 struct MetricPeriod {
@@ -60,8 +84,21 @@ fn encode_family(family: MetricFamily, period: MetricPeriod) -> Option<Metric> {
         }),
         MetricPoints::Counter(_) | MetricPoints::Gauge(_) | MetricPoints::Histogram(_) => return None,
     };
-    let (name, description, unit) = (family.name.to_owned(), family.help.to_owned(), unit(family.name).to_owned());
-    Some(Metric { name, description, unit, metadata: Vec::new(), data: Some(data) })
+    let (description, unit) = (family.help.to_owned(), unit(family.name).to_owned());
+    Some(Metric { name: otlp_name(family.name), description, unit, metadata: Vec::new(), data: Some(data) })
+}
+
+/// Returns the name of a family in OpenTelemetry: with dots after namespaces, and without the unit.
+fn otlp_name(family: &str) -> String {
+    if let Some((_, name)) = CONVENTIONAL_NAMES.iter().find(|(known, _)| *known == family) {
+        return (*name).to_owned();
+    }
+    let name = family.strip_suffix("_seconds").or_else(|| family.strip_suffix("_bytes")).unwrap_or(family);
+    let found = NAMESPACES.iter().find_map(|namespace| Some((namespace, name.strip_prefix(namespace)?)));
+    match found {
+        Some((namespace, rest)) => format!("{}{rest}", namespace.replace('_', ".")),
+        None => name.to_owned(),
+    }
 }
 
 /// Returns the UCUM unit of a family. Counts have no unit, because backends display the unit `1` as
@@ -104,5 +141,28 @@ fn histogram_point(point: MetricPoint<HistogramPoint>, period: MetricPeriod) -> 
         // OTLP does not encode the infinite bound of the last bucket.
         explicit_bounds: buckets.iter().map(|(bound, _)| *bound).filter(|bound| bound.is_finite()).collect(),
         ..HistogramDataPoint::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_namespaces_and_no_units() {
+        for (family, name) in [
+            ("toolbay_calls", "toolbay.calls"),
+            ("toolbay_calls_running", "toolbay.calls_running"),
+            ("toolbay_call_duration_seconds", "toolbay.call.duration"),
+            ("toolbay_call_stage_duration_seconds", "toolbay.call.stage.duration"),
+            ("toolbay_call_memory_peak_bytes", "toolbay.call.memory_peak"),
+            ("toolbay_memory_limit_bytes", "toolbay.memory.limit"),
+            ("toolbay_http_requests_in_flight", "toolbay.http.requests_in_flight"),
+            ("process_cpu_seconds", "process.cpu.time"),
+            ("process_start_time_seconds", "process.start_time"),
+            ("other_bytes", "other"),
+        ] {
+            assert_eq!(otlp_name(family), name);
+        }
     }
 }

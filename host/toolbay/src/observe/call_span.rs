@@ -205,14 +205,14 @@ impl Drop for CallSpan {
 fn stage_events(mut at: SystemTime, stages: &FinishedStages, attributes: &mut AttributeMap) -> Vec<SpanEvent> {
     let mut events = Vec::new();
     for (stage, took) in stages.iter().flatten() {
-        let (event, wall) = match stage {
-            CallStage::Queue => ("dev.toolbay.queue", "dev.toolbay.queue.wall_ms"),
-            CallStage::Prepare => ("dev.toolbay.prepare", "dev.toolbay.prepare.wall_ms"),
-            CallStage::Guest => ("dev.toolbay.guest", "dev.toolbay.guest.wall_ms"),
-            CallStage::Check => ("dev.toolbay.check", "dev.toolbay.check.wall_ms"),
+        let (event, duration) = match stage {
+            CallStage::Queue => ("dev.toolbay.stage.queue", "dev.toolbay.stage.queue.duration"),
+            CallStage::Prepare => ("dev.toolbay.stage.prepare", "dev.toolbay.stage.prepare.duration"),
+            CallStage::Guest => ("dev.toolbay.stage.guest", "dev.toolbay.stage.guest.duration"),
+            CallStage::Check => ("dev.toolbay.stage.check", "dev.toolbay.stage.check.duration"),
         };
         events.push(SpanEvent { at, name: event });
-        attributes.push((wall.into(), AttributeValue::Float(took.as_secs_f64() * 1e3)));
+        attributes.push((duration.into(), AttributeValue::Float(took.as_secs_f64())));
         at += *took;
     }
     events
@@ -225,7 +225,8 @@ fn usage_attributes(usage: &CallUsage) -> AttributeMap {
         ("dev.toolbay.fuel".into(), AttributeValue::from_count(fuel)),
         ("dev.toolbay.memory.peak".into(), AttributeValue::from_count(memory)),
     ];
-    let network = [("dev.toolbay.http.requests", http_requests), ("dev.toolbay.tcp.connections", tcp_connections)];
+    let network =
+        [("dev.toolbay.http.request_count", http_requests), ("dev.toolbay.tcp.connection_count", tcp_connections)];
     used.extend(
         network.into_iter().filter(|(_, n)| *n > 0).map(|(name, n)| (name.into(), AttributeValue::from_count(n))),
     );
