@@ -105,7 +105,7 @@ fn a_slow_compile_delays_no_call_and_no_other_plugin() {
 #[test]
 fn plugins_in_the_cache_do_not_wait_for_many_that_are_compiled() {
     let folder = Folder::with("z.wasm", TinyComponent::new(&["z"]).build());
-    let config = config("[server]\nfirst_list = \"0s\"");
+    let config = config("[server]\nstartup_wait = \"0s\"");
     StdioServer::start_with_config(&folder, &config).wait_until_listed(&["z"]);
     // More than are read at once. Each takes more than a minute; waiting for one would exceed the test's deadline.
     for n in 0..12 {

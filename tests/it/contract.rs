@@ -37,7 +37,7 @@ fn every_plugin_of_0_1_0_is_served_unchanged() {
         folder.put(&format!("{id}.wasm"), frozen(id));
     }
     // Longer than it takes to compile all of them, however busy the machine is.
-    let mut server = StdioServer::start_with_config(&folder, "[server]\nfirst_list = \"10m\"");
+    let mut server = StdioServer::start_with_config(&folder, "[server]\nstartup_wait = \"10m\"");
     let names = server.tool_names();
     for id in ids {
         assert!(names.iter().any(|name| name.starts_with(&format!("{id}_"))), "{id} offers nothing: {names:?}");

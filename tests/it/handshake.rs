@@ -171,7 +171,7 @@ fn a_client_can_send_initialize_again() {
 fn half_ready() -> Folder {
     let folder = Folder::with("ready.wasm", TinyComponent::new(&["ready"]).build());
     folder.put("hung.wasm", TinyComponent::new(&["hung"]).before_list("(loop $for-ever (br $for-ever))").build());
-    folder.write_config("[server]\nfirst_list = \"10m\"\n[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
+    folder.write_config("[server]\nstartup_wait = \"10m\"\n[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
     folder
 }
 

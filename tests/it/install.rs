@@ -283,12 +283,12 @@ fn another_entry_of_that_name_is_replaced_only_after_a_yes() {
 }
 
 #[test]
-fn print_changes_nothing() {
+fn dry_run_changes_nothing() {
     let home = Home::full();
     let before = home.files();
     let mut said = String::new();
     for (client, ..) in CLIENTS {
-        let _ = writeln!(said, "$ toolbay install {client} --print\n{}", home.run(&["install", client, "--print"]));
+        let _ = writeln!(said, "$ toolbay install {client} --dry-run\n{}", home.run(&["install", client, "--dry-run"]));
     }
     for args in [
         &[
@@ -298,12 +298,12 @@ fn print_changes_nothing() {
             "https://tools.example.com/mcp",
             "--token-variable",
             "TOOLBAY_TOKEN",
-            "--print",
+            "--dry-run",
         ][..],
-        &["install", "windsurf", "--http", "http://127.0.0.1:8931/mcp", "--print"],
-        &["install", "vscode", "--scope", "project", "--name", "tools", "--print", "--json"],
-        &["uninstall", "zed", "--print"],
-        &["uninstall", "zed", "--print", "--json"],
+        &["install", "windsurf", "--http", "http://127.0.0.1:8931/mcp", "--dry-run"],
+        &["install", "vscode", "--scope", "project", "--name", "tools", "--dry-run", "--json"],
+        &["uninstall", "zed", "--dry-run"],
+        &["uninstall", "zed", "--dry-run", "--json"],
     ] {
         let _ = writeln!(said, "$ toolbay {}\n{}", args.join(" "), home.run(args));
     }

@@ -269,12 +269,12 @@ const TABLES: &[Table] = &[
                 "replay::only_what_the_keys_name_is_recorded",
             ),
             (
-                "max_size",
+                "size",
                 "replay::only_what_the_keys_name_is_recorded",
                 "replay::ten_thousand_calls_of_all_kinds_come_out_the_same",
             ),
             (
-                "max_call",
+                "call_size",
                 "replay::a_call_that_is_too_large_leaves_its_outline",
                 "replay::ten_thousand_calls_of_all_kinds_come_out_the_same",
             ),

@@ -144,7 +144,7 @@ fn a_replay_sends_no_request_and_gives_the_response_that_was_recorded() {
     let site = Site::start();
     let folder = Folder::with("web.wasm", web());
     folder.put("web.toml", site.grant());
-    let config = CONFIG.replace("[state]", "max_call = \"4MiB\"\n[state]");
+    let config = CONFIG.replace("[state]", "call_size = \"4MiB\"\n[state]");
     let mut server = StdioServer::start_with_config(&folder, &config);
     server.wait_for_tool("send");
     for path in ["/hello", "/echo/a", "/large", "/nothing", "/short"] {
@@ -311,7 +311,7 @@ fn what_a_recording_cannot_have_is_said() {
 #[test]
 fn a_call_that_is_too_large_leaves_its_outline() {
     let folder = Folder::with("hostile.wasm", hostile());
-    let config = CONFIG.replace("[state]", "max_call = \"8KiB\"\n[state]");
+    let config = CONFIG.replace("[state]", "call_size = \"8KiB\"\n[state]");
     let mut server = StdioServer::start_with_config(&folder, &config);
     server.wait_for_tool("echo");
     server.call("echo", json!({"text": "x".repeat(10_000)}));
@@ -327,7 +327,7 @@ fn a_call_that_is_too_large_leaves_its_outline() {
 #[test]
 fn only_what_the_keys_name_is_recorded() {
     let folder = Folder::with("hostile.wasm", hostile());
-    let config = CONFIG.replace("[state]", "max_size = \"1MiB\"\ntools = [\"ver*\", \"echo\"]\n[state]");
+    let config = CONFIG.replace("[state]", "size = \"1MiB\"\ntools = [\"ver*\", \"echo\"]\n[state]");
     let mut server = StdioServer::start_with_config(&folder, &config);
     server.wait_for_tool("echo");
     server.call("count", json!({}));

@@ -14,7 +14,7 @@ pub enum MissingInput {
     Connections,
     /// The call received trailers of an HTTP response.
     Trailers,
-    /// The input is larger than `record.max_call`, or the memory for recordings was exhausted.
+    /// The input is larger than `record.call_size`, or the memory for recordings was exhausted.
     TooLarge,
     /// The input contains a secret in a form that cannot be redacted.
     Secret,
@@ -32,7 +32,7 @@ impl fmt::Display for MissingInput {
             Self::Files => "it used files of a mounted folder, which a recording does not contain",
             Self::Connections => "it used the network directly (TCP or names), which a recording does not contain",
             Self::Trailers => "it got trailers of an HTTP response, which a recording does not contain",
-            Self::TooLarge => "what it got was too large to be recorded (record.max_call)",
+            Self::TooLarge => "what it got was too large to be recorded (record.call_size)",
             Self::Secret => "what it got contains a secret that cannot be redacted, and was not recorded",
             Self::Unfinished => "it ended during an operation on its state, whose result is not known",
             Self::Deadline => "it ran until its deadline, which depends on the machine",

@@ -24,9 +24,9 @@ pub struct RecordingSettings {
     /// Path of the file. Calls are appended if it already is a recording.
     pub file: PathBuf,
     /// Maximum size of the file, in bytes. Calls that exceed it are not recorded.
-    pub max_size: u64,
+    pub size: u64,
     /// Maximum size of one call, in bytes.
-    pub max_call: usize,
+    pub call_size: usize,
 }
 
 /// Recorder of calls. Cheap to clone.
@@ -39,7 +39,7 @@ pub struct CallRecorder {
 struct RecordingQueue {
     queue: Sender<RecordingMessage>,
     free_bytes: Arc<AtomicUsize>,
-    max_call: usize,
+    call_size: usize,
     progress: Arc<WriterProgress>,
     last_number: AtomicU64,
     salt: String,
@@ -76,17 +76,16 @@ impl CallRecorder {
             RecordingHeader { version: FORMAT_VERSION, toolbay: toolbay.to_owned(), started, salt: salt.clone() };
         let shared = Arc::<WriterProgress>::default();
         let (queue, receiver) = channel();
-        let writer =
-            RecordingWriter::start(file, name, length, settings.max_size, header, receiver, Arc::clone(&shared));
+        let writer = RecordingWriter::start(file, name, length, settings.size, header, receiver, Arc::clone(&shared));
         let writer = writer.map_err(|error| failed(&error))?;
         let thread = thread::Builder::new().name("toolbay-record".to_owned());
         thread.spawn(move || writer.run()).map_err(|error| failed(&error))?;
         let (free, calls) = (Arc::new(AtomicUsize::new(MAX_PENDING_BYTES)), AtomicU64::new(0));
-        let max_call = settings.max_call;
+        let call_size = settings.call_size;
         let inner = RecordingQueue {
             queue,
             free_bytes: free,
-            max_call,
+            call_size,
             progress: shared,
             last_number: calls,
             salt,
@@ -98,7 +97,7 @@ impl CallRecorder {
     /// Returns an empty reservation for one call; `None` if recording has stopped.
     pub fn new_reservation(&self) -> Option<RecordingReservation> {
         (!self.inner.progress.full.load(Ordering::Relaxed))
-            .then(|| RecordingReservation::new(&self.inner.free_bytes, self.inner.max_call))
+            .then(|| RecordingReservation::new(&self.inner.free_bytes, self.inner.call_size))
     }
 
     /// Returns the salt of the digests in this recording.
@@ -148,8 +147,8 @@ mod tests {
     /// Timeout for events that must happen.
     const LONG: Duration = Duration::from_mins(1);
 
-    fn settings(dir: &std::path::Path, max_size: u64) -> RecordingSettings {
-        RecordingSettings { file: dir.join("calls.jsonl"), max_size, max_call: 1 << 20 }
+    fn settings(dir: &std::path::Path, size: u64) -> RecordingSettings {
+        RecordingSettings { file: dir.join("calls.jsonl"), size, call_size: 1 << 20 }
     }
 
     fn items(settings: &RecordingSettings) -> Vec<RecordingItem> {

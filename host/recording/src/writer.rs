@@ -133,7 +133,7 @@ impl RecordingWriter {
         let length = self.length.saturating_add(text.len() as u64);
         if length > self.most {
             let most = ByteSize::b(self.most).display().iec();
-            self.close(&format!("{} would be larger than {most} (record.max_size)", self.name));
+            self.close(&format!("{} would be larger than {most} (record.size)", self.name));
             return Ok(());
         }
         self.file.write_all(&text)?;

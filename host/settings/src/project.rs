@@ -30,7 +30,7 @@ pub struct ProjectFile {
     pub output: PathBuf,
     /// Further files to copy into the plugin folder, such as a `.wit` file.
     #[serde(default)]
-    pub beside: Vec<PathBuf>,
+    pub extra_files: Vec<PathBuf>,
     /// Paths whose changes trigger a build.
     pub watch: Vec<PathBuf>,
     /// Programs that the build requires.

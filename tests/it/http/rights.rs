@@ -57,7 +57,7 @@ fn a_request_that_waits_keeps_its_rights() {
     folder.put("hung.wasm", TinyComponent::new(&["hung"]).before_list("(loop $for-ever (br $for-ever))").build());
     std::fs::write(folder.sibling_path("keys.json"), jwks(&[("one", KEY)])).unwrap();
     let config = format!(
-        "[server]\nfirst_list = \"10m\"\n[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"\n\
+        "[server]\nstartup_wait = \"10m\"\n[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"\n\
          [http]\nstream_keep_alive = \"100ms\"\n[http.oauth]\nresource = \"{RESOURCE}\"\n\
          authorization_servers = [\"{ISSUER}\"]\njwks = \"keys.json\"\n\
          [http.oauth.tools]\ntime = [\"time.*\"]\nadmin = [\"*\"]"

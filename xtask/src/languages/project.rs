@@ -41,7 +41,7 @@ impl PluginProject {
 
     /// Copies the build output into a plugin folder.
     pub(crate) fn copy_into(&self, plugins: &Path) -> Result<()> {
-        for file in std::iter::once(&self.manifest.output).chain(&self.manifest.beside) {
+        for file in std::iter::once(&self.manifest.output).chain(&self.manifest.extra_files) {
             let name = file.file_name().unwrap_or_default();
             fs::copy(self.folder.join(file), plugins.join(name))
                 .with_context(|| format!("the build of {} did not make {}", self.manifest.name, file.display()))?;

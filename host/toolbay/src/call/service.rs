@@ -120,7 +120,7 @@ struct ServiceState {
     /// The operator's instructions for models. Replaced when the configuration changes.
     instructions: ArcSwap<String>,
     /// Maximum time that `tools/list` waits for plugins that are still loading at startup.
-    first_list: Duration,
+    startup_wait: Duration,
 }
 
 /// Observers of calls; `None` for those that are disabled.
@@ -193,7 +193,7 @@ impl CallService {
             traffic: Mutex::default(),
             options: config.protocol_options(),
             instructions: ArcSwap::from_pointee(config.server.instructions.clone()),
-            first_list: config.server.first_list,
+            startup_wait: config.server.startup_wait,
         };
         Self { inner: Arc::new(inner) }
     }
@@ -804,15 +804,15 @@ impl CallService {
         );
     }
 
-    /// Waits for the plugins that existed at startup, for at most `server.first_list`.
+    /// Waits for the plugins that existed at startup, for at most `server.startup_wait`.
     pub(crate) async fn wait_until_complete(&self) {
-        let snapshot = self.wait_for_snapshot(self.inner.first_list, |snapshot| snapshot.complete).await;
+        let snapshot = self.wait_for_snapshot(self.inner.startup_wait, |snapshot| snapshot.complete).await;
         if !snapshot.complete {
-            let wait = format_duration(self.inner.first_list);
+            let wait = format_duration(self.inner.startup_wait);
             let loading = snapshot.plugins.values().filter(|report| report.is_loading()).count();
             tracing::warn!(
                 loading,
-                "answered a list while plugins were still loading, after {wait} (server.first_list)"
+                "answered a list while plugins were still loading, after {wait} (server.startup_wait)"
             );
         }
     }

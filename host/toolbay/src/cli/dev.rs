@@ -95,7 +95,7 @@ async fn build_and_try(config: &Config, folder: &Path, project: &ProjectFile) ->
     }
     let plugin = config.plugins.join(format!("{}.wasm", project.name));
     copy_atomically(&folder.join(&project.output), &plugin)?;
-    for path in &project.beside {
+    for path in &project.extra_files {
         let name = path.file_name().with_context(|| format!("{} has no name", path.display()))?;
         copy_atomically(&folder.join(path), &config.plugins.join(name))?;
     }

@@ -41,7 +41,7 @@ pub(super) struct Which {
     file: Option<std::path::PathBuf>,
     /// Show what would be written and where, and change nothing
     #[arg(long)]
-    print: bool,
+    dry_run: bool,
     /// Do not ask before an entry is replaced or removed that is not this program's, or that differs
     #[arg(long)]
     yes: bool,
@@ -126,7 +126,7 @@ pub(super) fn install(options: &Install) -> anyhow::Result<ExitCode> {
         complain("the token would cross the network unencrypted: use https, or an address of this machine");
     }
     let entry = server.to_entry(client, &target.spot, around.wsl.as_ref())?;
-    if !(target.found || *force || which.print) {
+    if !(target.found || *force || which.dry_run) {
         let file = target.spot.file.display();
         bail!("{} is not found here; to write {file} anyway, add --force", client.title);
     }
@@ -213,7 +213,7 @@ fn edit_configuration(
         let mut report = InstallReport::new(target, which.name.as_str(), file.path());
         let EditOutcome::Changed(text) = edit else { return Ok(report) };
         report.state = done;
-        if which.print {
+        if which.dry_run {
             report.printed = true;
             return Ok(report);
         }

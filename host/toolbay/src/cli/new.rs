@@ -211,7 +211,7 @@ fn next_steps(path: &Path, project: &ProjectFile) -> String {
         }
     }
     let _ = writeln!(out, "\nTo use it, copy it into the plugin folder:\n");
-    let copied = std::iter::once(&project.output).chain(&project.beside);
+    let copied = std::iter::once(&project.output).chain(&project.extra_files);
     let copied: Vec<String> = copied.map(|path| path.display().to_string()).collect();
     let _ = writeln!(out, "    cp {} PLUGINS/", copied.join(" "));
     let missing = project.missing_requirements();

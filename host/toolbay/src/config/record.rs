@@ -18,10 +18,10 @@ pub struct RecordConfig {
     pub file: Option<PathBuf>,
     /// Maximum size of the file. Later calls are not recorded. 1 MiB to 1 TiB, default 1 GiB.
     #[serde(deserialize_with = "file_size")]
-    pub max_size: ByteSize,
+    pub size: ByteSize,
     /// Maximum recorded size of one call, in bytes. 1 KiB to 16 MiB, default 1 MiB.
     #[serde(deserialize_with = "call_size")]
-    pub max_call: ByteSize,
+    pub call_size: ByteSize,
     /// The names or patterns of the tools whose calls are recorded. `None`: all.
     #[serde(deserialize_with = "tools")]
     pub tools: Option<Vec<NamePattern>>,
@@ -29,7 +29,7 @@ pub struct RecordConfig {
 
 impl Default for RecordConfig {
     fn default() -> Self {
-        Self { file: None, max_size: ByteSize::gib(1), max_call: ByteSize::mib(1), tools: None }
+        Self { file: None, size: ByteSize::gib(1), call_size: ByteSize::mib(1), tools: None }
     }
 }
 
@@ -37,8 +37,8 @@ impl RecordConfig {
     /// Returns the settings of the recording. `None` if calls are not recorded.
     pub(crate) fn settings(&self) -> Option<RecordingSettings> {
         let file = self.file.clone().filter(|file| !file.as_os_str().is_empty())?;
-        let max_call = usize::try_from(self.max_call.as_u64()).unwrap_or(usize::MAX);
-        Some(RecordingSettings { file, max_size: self.max_size.as_u64(), max_call })
+        let call_size = usize::try_from(self.call_size.as_u64()).unwrap_or(usize::MAX);
+        Some(RecordingSettings { file, size: self.size.as_u64(), call_size })
     }
 
     /// Resolves a relative path against `folder`, the directory of the configuration file.

@@ -85,7 +85,7 @@ pub struct ServerConfig {
     /// Time that `tools/list` waits while plugins that existed at startup are still loading. 0 does
     /// not wait. Default: 15 s.
     #[serde(deserialize_with = "any")]
-    pub first_list: Duration,
+    pub startup_wait: Duration,
     /// Directory for the temporary directories of calls (`[permissions.scratch]` of a grant).
     /// Toolbay creates `toolbay-UID` in it, where UID is the user id of the server. A relative path
     /// is relative to the configuration file. `None`: the system's temporary directory.
@@ -134,7 +134,7 @@ impl Default for ServerConfig {
             component_size: ByteSize::mib(64),
             stack_size: ByteSize::kib(512),
             grace_period: Duration::from_secs(5),
-            first_list: Duration::from_secs(15),
+            startup_wait: Duration::from_secs(15),
             scratch: None,
             confine: Confine::default(),
             confine_folders: Vec::new(),
