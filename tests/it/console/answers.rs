@@ -124,7 +124,7 @@ fn a_question_that_nobody_answers_is_no_approval() {
                     (limits.ask_timeout).";
         assert_eq!(why, told);
     }
-    site.server.log.wait_for_count("approval: late plugin=\"a\" tool=\"echo\"", 2);
+    site.server.log.wait_for_count("approval: timed-out plugin=\"a\" tool=\"echo\"", 2);
     // A line of the audit log is written a moment later.
     let late = || audit(&folder).iter().filter(|line| line["decision"] == "timed-out").count();
     while late() < 2 {

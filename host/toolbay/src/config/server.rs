@@ -46,10 +46,10 @@ pub struct ServerConfig {
     /// them. Further calls keep their slots while they wait. Default: 128.
     #[serde(deserialize_with = "suspended_calls")]
     pub suspended_calls: usize,
-    /// Maximum number of running calls of one client, 1 to 1,000,000. Default: 32.
+    /// Maximum number of running calls of one caller, 1 to 1,000,000. Default: 32.
     #[serde(deserialize_with = "many")]
     pub calls_per_caller: usize,
-    /// Maximum number of calls of one client that wait for a slot, 0 to 1,000,000. Further calls
+    /// Maximum number of calls of one caller that wait for a slot, 0 to 1,000,000. Further calls
     /// fail with `busy`. Default: 1,024.
     #[serde(deserialize_with = "queue")]
     pub queue: usize,
