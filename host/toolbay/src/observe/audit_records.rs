@@ -318,7 +318,11 @@ impl DenialRecorder {
     pub(crate) fn record_denial(&self, what: &str, remedy: Option<&str>) {
         let is_listed = self.count.fetch_add(1, Ordering::Relaxed) < MAX_LISTED_DENIALS && {
             let remedy = remedy.map(str::to_owned);
-            self.audit.try_record(AuditEvent::Denied { subject: self.subject.clone(), what: what.to_owned(), remedy })
+            self.audit.try_record(AuditEvent::Denied {
+                subject: self.subject.clone(),
+                message: what.to_owned(),
+                remedy,
+            })
         };
         if !is_listed {
             self.unlisted.fetch_add(1, Ordering::Relaxed);
