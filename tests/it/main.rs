@@ -49,6 +49,7 @@ mod memory;
 mod meta;
 mod metrics;
 mod mounts;
+mod names;
 mod objects;
 mod optimize;
 mod otel;

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
+pub(crate) use self::book::current_table;
 use self::exposition::Exposition;
 use crate::hostile::nested_blocks;
 use crate::support::{

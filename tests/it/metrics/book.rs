@@ -48,6 +48,11 @@ fn table(metrics: &Exposition) -> String {
     table
 }
 
+/// The table as it must be, for other pages.
+pub(crate) fn current_table() -> String {
+    table(&everything())
+}
+
 #[test]
 fn the_table_of_the_book_has_every_metric() {
     let metrics = everything();
