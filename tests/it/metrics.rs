@@ -295,7 +295,7 @@ fn a_start_does_not_wait_for_a_plugin_that_took_too_long_at_the_last_one() {
     assert_eq!(compiling(&folder, "", 1).1, [0, 1]);
     let (server, compiled) = compiling(&folder, "", 1);
     assert_eq!(compiled, [0, 0]);
-    assert!(server.log.text().contains("to allow more, raise compile.cpu); it will be retried"));
+    assert!(server.log.text().contains("to allow more, raise compile.cpu_time); it will be retried"));
     let failed = |metrics: &Exposition| metrics.count("toolbay_compiles_total", &[("result", "failed")]);
     until(&server, "it is tried again", |metrics| failed(metrics) == 1);
 }

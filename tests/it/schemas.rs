@@ -80,7 +80,7 @@ fn arguments_are_checked_against_what_the_plugin_wrote() {
     assert_eq!(kind, "invalid-arguments");
     assert!(said.contains("/none: this member is not allowed; leave it out"), "{said}");
     let said = server.failure("boolean", json!({"nothing": 1})).1;
-    let expected = "(root): \"nothing\" is not allowed: this object takes only \"any\", \"deep\", \"none\"";
+    let expected = "(root): \"nothing\" is not allowed: this object takes only \"any\", \"none\", \"deep\"";
     assert!(said.contains(expected), "{said}");
     assert_eq!(server.failure("size", json!({"size": "m"})).0, "invalid-arguments");
     assert_eq!(server.failure("tree", json!({"tree": {"child": {"child": 1}}})).0, "invalid-arguments");

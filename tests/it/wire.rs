@@ -69,7 +69,7 @@ fn a_line_that_is_too_long_gets_an_error_and_the_next_one_is_read() {
 
 #[test]
 fn the_id_of_a_message_that_cannot_be_read_is_in_its_error() {
-    let mut server = StdioServer::start_with_config(&Folder::new(), "[server]\nrequest = \"1KiB\"");
+    let mut server = StdioServer::start_with_config(&Folder::new(), "[server]\nrequest_size = \"1KiB\"");
     let long = "x".repeat(100_000);
     for line in [
         r#"{"jsonrpc":"2.0","id":700,"method":"tools/call","params":{"name":"a","arguments":{"a":NaN}}}"#.to_owned(),

@@ -42,7 +42,7 @@ fn a_call_whose_stream_nobody_reads_is_cancelled() {
     folder
         .put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"\nlog = \"1GiB\"");
     let config =
-        "log = \"error,toolbay_mcp::http=info\"\n[ceilings]\nlog = \"1GiB\"\n[http]\nwrite_timeout = \"300ms\"";
+        "log = \"error,toolbay_mcp::transport=info\"\n[ceilings]\nlog = \"1GiB\"\n[http]\nwrite_timeout = \"300ms\"";
     let server = HttpServer::start_with_config(&folder, config).wait_until_ready();
     let mut stream = neighbour::connect(&server, true);
     let level = json!({"io.modelcontextprotocol/logLevel": "debug"});
