@@ -7,6 +7,8 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with};
 
@@ -32,6 +34,16 @@ const TCP: u8 = 6;
 const IPV4: u8 = 2;
 const IPV6: u8 = 10;
 
+/// The socket for requests to the kernel. A confined process cannot create another one.
+static KERNEL: OnceLock<Mutex<KernelSocket>> = OnceLock::new();
+
+/// A socket for requests to the kernel.
+struct KernelSocket {
+    socket: OwnedFd,
+    /// The number of the last request. The kernel repeats it in its reply.
+    sequence: u32,
+}
+
 /// A socket of this machine.
 #[derive(Clone, Copy, Debug)]
 struct FoundSocket {
@@ -40,6 +52,25 @@ struct FoundSocket {
     user: u32,
     /// 0 if no process has the socket open.
     inode: u32,
+}
+
+/// Opens the socket for lookups, if that has not happened yet. A process that confines itself must
+/// call this function first.
+///
+/// # Errors
+///
+/// The kernel does not support such sockets.
+pub fn open_user_lookup() -> io::Result<()> {
+    kernel().map(drop)
+}
+
+fn kernel() -> io::Result<&'static Mutex<KernelSocket>> {
+    if let Some(kernel) = KERNEL.get() {
+        return Ok(kernel);
+    }
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(netlink::SOCK_DIAG))?;
+    Ok(KERNEL.get_or_init(|| Mutex::new(KernelSocket { socket, sequence: 0 })))
 }
 
 /// Returns the user that opened the connection from `peer` to `own`. `None` if `peer` is not an
@@ -74,12 +105,19 @@ fn find_socket(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<Found
     if local.is_ipv4() != remote.is_ipv4() {
         return Ok(None);
     }
-    let kernel =
-        socket_with(AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
-    send(&kernel, &request(local, remote), SendFlags::empty())?;
+    // Held for two system calls that do not block.
+    let mut kernel = kernel()?.lock().unwrap_or_else(PoisonError::into_inner);
+    kernel.sequence = kernel.sequence.wrapping_add(1);
+    send(&kernel.socket, &request(local, remote, kernel.sequence), SendFlags::empty())?;
     let mut buffer = [0_u8; REPLY_BYTES];
-    let (length, _) = recv(&kernel, &mut buffer, RecvFlags::DONTWAIT)?;
-    let reply = buffer.get(..length).unwrap_or_default();
+    let reply = loop {
+        let (length, _) = recv(&kernel.socket, &mut buffer, RecvFlags::DONTWAIT)?;
+        let reply = buffer.get(..length).unwrap_or_default();
+        // An earlier request may have failed between its two system calls.
+        if u32::from_ne_bytes(field(reply, 8)?) == kernel.sequence {
+            break reply;
+        }
+    };
     match u16::from_ne_bytes(field(reply, 4)?) {
         SOCKET_MESSAGE => parse_socket(reply).map(Some),
         ERROR_MESSAGE => {
@@ -90,13 +128,14 @@ fn find_socket(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<Found
     }
 }
 
-fn request(local: SocketAddr, remote: SocketAddr) -> Vec<u8> {
+fn request(local: SocketAddr, remote: SocketAddr, sequence: u32) -> Vec<u8> {
     let mut message: Vec<u8> = Vec::new();
     message.extend(REQUEST_BYTES.to_ne_bytes());
     message.extend(SOCKET_MESSAGE.to_ne_bytes());
     message.extend(REQUEST_FLAG.to_ne_bytes());
-    // Sequence number and sender. They are not needed, because each lookup has its own socket.
-    message.extend([0_u8; 8]);
+    message.extend(sequence.to_ne_bytes());
+    // The sender: the kernel knows it.
+    message.extend([0_u8; 4]);
     message.extend([if local.is_ipv4() { IPV4 } else { IPV6 }, TCP, 0, 0]);
     // All states.
     message.extend(u32::MAX.to_ne_bytes());
@@ -189,7 +228,7 @@ mod tests {
             assert_eq!(parse_socket(&vec![0; length]).unwrap_err().kind(), ErrorKind::UnexpectedEof, "{length}");
         }
         assert!(parse_socket(&[0; 88]).is_ok());
-        assert_eq!(request("127.0.0.1:1".parse().unwrap(), "127.0.0.1:2".parse().unwrap()).len(), 72);
-        assert_eq!(request("[::1]:1".parse().unwrap(), "[::1]:2".parse().unwrap()).len(), 72);
+        assert_eq!(request("127.0.0.1:1".parse().unwrap(), "127.0.0.1:2".parse().unwrap(), 1).len(), 72);
+        assert_eq!(request("[::1]:1".parse().unwrap(), "[::1]:2".parse().unwrap(), 1).len(), 72);
     }
 }

@@ -8,5 +8,5 @@
 mod connection_user;
 mod socket_file;
 
-pub use self::connection_user::{can_find_users, connection_user};
+pub use self::connection_user::{can_find_users, connection_user, open_user_lookup};
 pub use self::socket_file::{MAX_PATH_BYTES, SocketFile, is_abandoned};

@@ -57,6 +57,11 @@ impl ServerConfinement {
             ConfigError::new(format!("server.confine: cannot start the process that starts programs: {error}"))
         })?;
         let created = create_folders(config);
+        // A confined process cannot open it. Without it, connections of this machine count against
+        // their address.
+        if let Err(error) = toolbay_socket::open_user_lookup() {
+            tracing::debug!(%error, "the accounts of local connections cannot be found");
+        }
         let confined = confine(&plan);
         match confined.missing_restrictions() {
             Some(lacks) if config.server.confine == Confine::Required => Err(ConfigError::new(format!(
