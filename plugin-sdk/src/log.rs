@@ -5,7 +5,7 @@
 //! context.
 //!
 //! ```
-//! use toolbay_plugin::record_line::{info, warning};
+//! use toolbay_plugin::log::{info, warning};
 //!
 //! let left = 3;
 //! info!("fetching");
