@@ -241,12 +241,7 @@ async fn authenticate(
             request.extensions_mut().insert(trust);
             response_body::hold_until_sent(next.run(request).await, place, &peer.half_closed)
         }
-        Err(denied) => {
-            if app.rejections.needs_line(&peer.source.network(), denied.reason()) {
-                tracing::info!(peer = %peer.source, "request rejected: {denied}");
-            }
-            app.gate.challenge(&denied)
-        }
+        Err(denied) => app.reject(peer.source, &denied),
     }
 }
 

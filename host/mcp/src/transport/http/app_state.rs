@@ -17,10 +17,12 @@ use super::headers::ErrorId;
 use super::metrics_cache::MetricsCache;
 use super::options::{AuthSettings, HttpOptions};
 use super::origin_check::OriginGuard;
+use super::peer::PeerSource;
 use super::post_response;
 use super::rejection_log::RejectionLog;
 use super::sessions::SessionTable;
 use super::sse_streams::SseStreams;
+use super::unauthorized::AuthDenial;
 use crate::exchange::quota::{QuotaPortion, SharedQuota};
 use crate::host::caller::Caller;
 use crate::host::interface::{Host, TransportTraffic};
@@ -61,6 +63,14 @@ impl HttpState {
         self.guard.store(Arc::new(OriginGuard::new(&doors.allowed_hosts, &doors.allowed_origins, &self.address)));
         self.gate.set_has_hosts(!doors.allowed_hosts.is_empty());
         self.gate.set_tokens(&doors.tokens, &*self.host);
+    }
+
+    /// Returns the response to a request that is rejected as unauthorized, and logs the rejection.
+    pub(super) fn reject(&self, peer: PeerSource, denied: &AuthDenial) -> Response {
+        if self.rejections.needs_line(&peer.network(), denied.reason()) {
+            tracing::info!(%peer, "request rejected: {denied}");
+        }
+        self.gate.challenge(denied)
     }
 
     /// Returns whether sessions are available. Otherwise each request of a revision with sessions

@@ -71,12 +71,7 @@ pub(super) async fn post(
     // A client can take a long time to send a body.
     let (caller, trust) = match app.gate.authenticate_again((caller, trust), &headers, peer.source, &*app.host) {
         Ok(authenticated) => authenticated,
-        Err(denied) => {
-            if app.rejections.needs_line(&peer.source.network(), denied.reason()) {
-                tracing::info!(peer = %peer.source, "request rejected: {denied}");
-            }
-            return app.gate.challenge(&denied);
-        }
+        Err(denied) => return app.reject(peer.source, &denied),
     };
     let length = payload.bytes.len();
     let received = Instant::now();

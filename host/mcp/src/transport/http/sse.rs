@@ -126,12 +126,7 @@ pub(super) async fn post_message(
     let caller = match app.gate.authenticate_again((caller, trust), &headers, peer.source, &*app.host) {
         Ok((caller, _)) if open.session.is_owned_by(&caller) => caller,
         Ok(_) => return (StatusCode::NOT_FOUND, "unknown stream; open one at /sse").into_response(),
-        Err(denied) => {
-            if app.rejections.needs_line(&peer.source.network(), denied.reason()) {
-                tracing::info!(peer = %peer.source, "request rejected: {denied}");
-            }
-            return app.gate.challenge(&denied);
-        }
+        Err(denied) => return app.reject(peer.source, &denied),
     };
     let length = payload.bytes.len();
     let receiving = async move {
